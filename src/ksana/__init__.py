@@ -1,0 +1,5 @@
+"""Ksana runs things on time."""
+
+__version__ = "0.1.0"
+
+__all__ = ["__version__"]

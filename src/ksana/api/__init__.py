@@ -1,0 +1,1 @@
+"""How others reach it over HTTP: surfaces on one small kit."""

@@ -1,0 +1,1 @@
+"""Logs and metrics: subscribers to what the engine says happened."""

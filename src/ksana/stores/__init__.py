@@ -1,0 +1,1 @@
+"""Where jobs and runs live: one protocol, several stores."""

@@ -1,0 +1,147 @@
+"""Strict JSON in: what two parsers could read differently, or a store could not keep, is refused.
+
+No NaN, no duplicate keys, UTF-8 without a byte order mark, nothing after the value, at most 64 levels,
+integers of 64 bits, no lone surrogates, no U+0000. Whatever the bytes, the errors are InvalidJson or
+InvalidArgument."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
+
+from ksana.api.kit.conversion import convert
+from ksana.api.kit.errors import InvalidJson
+from ksana.domain.errors import InvalidArgument, Problem
+
+T = TypeVar("T")
+Adapt = Callable[[Any], Any]
+"""Rewrites a decoded tree before it is converted: how a surface takes older spellings of its keys."""
+
+MAX_DEPTH: Final = 64
+_INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
+_TOO_DEEP: Final = f"nested deeper than {MAX_DEPTH} levels"
+
+
+class Input(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of request structs that refuse fields they do not know."""
+
+
+class JsonReader(Generic[T]):
+    """Reads bytes into one type. Built once per route, so that a request costs two C passes over its body."""
+
+    def __init__(self, to: Any, adapt: Adapt | None = None) -> None:
+        self._to = to
+        self._adapt = adapt
+        self._typed: msgspec.json.Decoder[T] = msgspec.json.Decoder(to)
+
+    def read(self, body: bytes) -> T:
+        """The value of a body."""
+        if self._adapt is not None:
+            tree = read_tree(body)
+            return convert(self._adapt(tree), self._to)  # type: ignore[no-any-return]
+        try:
+            value = self._typed.decode(body)
+        except (ValueError, RecursionError, InvalidArgument):
+            tree = read_tree(body)
+            # The typed decoder and convert agree but for corners such as a number too large for a float;
+            # where only the first refuses, its word stands.
+            convert(tree, self._to)
+            raise InvalidJson("the body cannot be read; check its numbers") from None
+        _require_portable(body)
+        return value
+
+
+def read_tree(body: bytes) -> Any:
+    """A body as plain dicts, lists, strings and numbers, with every rule of this module but no type."""
+    tree = _grammar(body)
+    _require_portable(body)
+    return tree
+
+
+def _grammar(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except UnicodeDecodeError as error:
+        raise InvalidJson(f"the body is not UTF-8 (byte {error.start})") from None
+    except RecursionError:
+        raise InvalidJson(_TOO_DEEP) from None
+    except msgspec.DecodeError as error:
+        raise InvalidJson(_reason(body, str(error))) from None
+
+
+def _reason(body: bytes, text: str) -> str:
+    if not body.strip():
+        return "the body is empty; send a JSON value"
+    if body.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
+        return "the body starts with a byte order mark; send plain UTF-8"
+    return f"{text[:1].lower()}{text[1:]}".replace("JSON is malformed", "the body is not JSON")
+
+
+class _Unfit(Exception):
+    """Something in the body needs the slow look that can say where it is."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise InvalidJson(f"the key {name[:60]!r} appears twice in one object; send it once")
+            seen.add(name)
+    return members
+
+
+def _integer(text: str) -> int:
+    if len(text) > 18 and not (len(text) <= 20 and _INT_MIN <= int(text) <= _INT_MAX):
+        raise _Unfit
+    return int(text)
+
+
+# msgspec keeps the last of two equal keys and says nothing. The standard decoder with a hook per object is
+# the cheapest proof that there are none: some 4 µs for a job of 230 bytes.
+_SECOND_LOOK: Final = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer)
+
+
+def _require_portable(body: bytes) -> None:
+    """Refuse a well-formed body that stores or other parsers would not keep as it is."""
+    try:
+        tree = _SECOND_LOOK.decode(body.decode())
+    except UnicodeDecodeError as error:
+        raise InvalidJson(f"the body is not UTF-8 (byte {error.start})") from None
+    except RecursionError:
+        raise InvalidJson(_TOO_DEEP) from None
+    except json.JSONDecodeError as error:
+        raise InvalidJson(f"the body is not JSON: {error.msg.lower()} (byte {error.pos})") from None
+    except _Unfit:
+        tree = _grammar(body)
+    else:
+        # Fewer brackets than levels allowed, no escaped NUL: nothing left to look for.
+        if body.count(b"{") + body.count(b"[") <= MAX_DEPTH and b"\\u0000" not in body:
+            return
+    problems = list(_unfit(tree, "", 1))
+    if problems:
+        raise InvalidArgument(problems)
+
+
+def _unfit(value: Any, path: str, depth: int) -> Iterator[Problem]:
+    if isinstance(value, str):
+        if "\0" in value:
+            yield Problem(path, "contains U+0000, which cannot be stored; remove it")
+    elif isinstance(value, int):
+        if not _INT_MIN <= value <= _INT_MAX:
+            yield Problem(path, "does not fit in 64 bits; send it as a string")
+    elif isinstance(value, dict | list):
+        if depth > MAX_DEPTH:
+            raise InvalidJson(_TOO_DEEP)
+        if isinstance(value, list):
+            for index, item in enumerate(value):
+                yield from _unfit(item, f"{path}[{index}]", depth + 1)
+            return
+        for name, item in value.items():
+            if "\0" in name:
+                yield Problem(path, "has a key with U+0000, which cannot be stored; remove it")
+            yield from _unfit(item, f"{path}.{name}" if path else name, depth + 1)

@@ -1,0 +1,51 @@
+"""A job says what to do and when: a target, a schedule (or none) and policies. It is versioned and never half-changed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from ksana.domain.policies import Misfire, OnUncertain, Overlap, Priority, Retry, Timeouts
+from ksana.domain.runs import DEFAULT_QUEUE
+from ksana.domain.schedules import Schedule
+
+
+class TargetSpec(msgspec.Struct, frozen=True):
+    """Which target carries the job out, and what it is told."""
+
+    kind: str
+    config: dict[str, Any] = {}
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """What to do, when, and how to behave.
+
+    `next_slot_at` is the planned instant on the grid, `next_fire_at` the same with its jitter; both are None when
+    nothing more is planned. `ref` is the id a surface shows in place of the number.
+    """
+
+    id: int
+    surface: str
+    name: str
+    target: TargetSpec
+    ref: str = ""
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    enabled: bool = True
+    version: int = 1
+    schedule: Schedule | None = None
+    queue: str = DEFAULT_QUEUE
+    priority: Priority = Priority.NORMAL
+    retry: Retry = Retry()
+    overlap: Overlap = Overlap()
+    misfire: Misfire = Misfire()
+    timeouts: Timeouts = Timeouts()
+    on_uncertain: OnUncertain = OnUncertain.RETRY
+    awaits_callback: bool = False
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None = None
+    next_slot_at: datetime | None = None
+    next_fire_at: datetime | None = None

@@ -1,0 +1,154 @@
+"""How a run moves: `advance` applies the transition table, and the functions below it choose the event.
+
+Every move raises the epoch by one, so a store can accept it by comparing (id, epoch) and nothing else.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from ksana.domain.errors import InvalidState
+from ksana.domain.jobs import Job
+from ksana.domain.outcomes import Outcome, Verdict
+from ksana.domain.policies import OnUncertain
+from ksana.domain.runs import Attempt, Run
+from ksana.domain.states import FINAL, TABLE, Event, Reason, State
+
+ERROR_LENGTH = 1024
+
+_replace = msgspec.structs.replace
+
+
+class Move(msgspec.Struct, frozen=True):
+    """A change of one run that counts only if the run is still at `epoch`.
+
+    `attempt` is what there is to tell of it; `frees_slot` says that runs of the same job may be waiting for its end;
+    `taken_from` names the node that holds the run and must learn that somebody else has moved it.
+    """
+
+    epoch: int
+    run: Run
+    attempt: Attempt | None = None
+    frees_slot: bool = False
+    taken_from: int | None = None
+
+
+def advance(
+    run: Run,
+    event: Event,
+    now: datetime,
+    *,
+    reason: Reason | None = None,
+    due_at: datetime | None = None,
+    deadline_at: datetime | None = None,
+    node_id: int | None = None,
+    error: str = "",
+) -> Run:
+    """The run after `event`, or InvalidState if the table has no such arrow."""
+    state = TABLE.get((run.state, event))
+    if state is None:
+        raise InvalidState(f"run {run.id} is {run.state}; it cannot {event.value.replace('_', ' ')}")
+    if state in FINAL:
+        return _replace(
+            run,
+            state=state,
+            reason=reason,
+            epoch=run.epoch + 1,
+            failures=run.failures + (event in _FAILURES),
+            deadline_at=None,
+            node_id=None,
+            ended_at=now,
+            error=error[:ERROR_LENGTH],
+        )
+    return _replace(
+        run,
+        state=state,
+        reason=reason,
+        epoch=run.epoch + 1,
+        # The attempt counts at claim, not at report: a worker that dies half-way has used one up.
+        attempt=run.attempt + (event is Event.CLAIM),
+        failures=0 if event is Event.RERUN else run.failures + (event is Event.RETRY),
+        reclaims=0 if event is Event.RERUN else run.reclaims + (event is Event.RECLAIM),
+        due_at=due_at or run.due_at,
+        deadline_at=deadline_at,
+        node_id=node_id,
+        started_at=(run.started_at or now) if event is Event.CLAIM else run.started_at,
+        ended_at=None,
+        error=error[:ERROR_LENGTH],
+    )
+
+
+_FAILURES = frozenset({Event.FAIL, Event.TIME_OUT, Event.BURY})
+
+
+def settle(run: Run, job: Job, outcome: Outcome, now: datetime) -> Run:
+    """Where a RUNNING run goes after its target answered."""
+    match outcome.verdict:
+        case Verdict.SUCCESS:
+            return advance(run, Event.SUCCEED, now)
+        case Verdict.WAIT:
+            return advance(run, Event.ACCEPT, now, deadline_at=now + job.timeouts.callback)
+        case Verdict.FAIL:
+            return advance(run, Event.FAIL, now, error=outcome.error)
+        case Verdict.RETRY:
+            return _retry_or_end(run, job, outcome, now)
+
+
+def _retry_or_end(run: Run, job: Job, outcome: Outcome, now: datetime) -> Run:
+    failures = run.failures + 1
+    if job.retry.allows_another(failures):
+        due_at = now + job.retry.delay_after(failures, outcome.retry_after)
+        return advance(run, Event.RETRY, now, due_at=due_at, error=outcome.error)
+    event = Event.TIME_OUT if outcome.timed_out else Event.FAIL
+    return advance(run, event, now, error=outcome.error)
+
+
+def reclaim(run: Run, on_uncertain: OnUncertain, max_reclaims: int, now: datetime) -> Run:
+    """Where a RUNNING run goes when its worker vanished and nobody knows whether the target was called."""
+    if on_uncertain is OnUncertain.FAIL:
+        return advance(
+            run,
+            Event.FAIL,
+            now,
+            reason=Reason.UNCERTAIN,
+            error="the worker vanished; the target may have been called",
+        )
+    if run.reclaims >= max_reclaims:
+        return advance(
+            run,
+            Event.FAIL,
+            now,
+            reason=Reason.MAX_RECLAIMS,
+            error=f"the run lost its worker {run.reclaims + 1} times and is not tried again",
+        )
+    return advance(
+        run, Event.RECLAIM, now, due_at=now, reason=Reason.LEASE_LAPSED, error="the worker vanished"
+    )
+
+
+def hand_back(run: Run, on_uncertain: OnUncertain, now: datetime) -> Run:
+    """Where a RUNNING run goes when its worker must stop before the target answered."""
+    if on_uncertain is OnUncertain.FAIL:
+        return advance(
+            run, Event.FAIL, now, reason=Reason.UNCERTAIN, error="the worker stopped before an answer came"
+        )
+    moved = advance(run, Event.RECLAIM, now, due_at=now, reason=Reason.SHUTDOWN, error="the worker stopped")
+    # A planned stop is no sign of a run that kills its workers.
+    return _replace(moved, reclaims=run.reclaims)
+
+
+def overdue(run: Run, now: datetime) -> Run:
+    """Where a run goes when the callback it waits for did not come in time."""
+    return advance(
+        run, Event.TIME_OUT, now, reason=Reason.CALLBACK_TIMEOUT, error="no callback came before the deadline"
+    )
+
+
+def call_back(run: Run, succeeded: bool, now: datetime, error: str = "") -> Run:
+    """Where a run goes when its callback arrives; one that overtakes the target's answer finds it still RUNNING."""
+    if run.state not in (State.RUNNING, State.CALLBACK_PENDING):
+        raise InvalidState(f"run {run.id} is {run.state}; it awaits no callback")
+    event = Event.SUCCEED if succeeded else Event.FAIL
+    return advance(run, event, now, reason=Reason.CALLBACK, error=error)

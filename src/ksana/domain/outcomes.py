@@ -1,0 +1,73 @@
+"""What a target is told about an attempt, and what it answers. Targets speak only these values."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+
+class Verdict(StrEnum):
+    """How an attempt ended, in the target's eyes. Whether RETRY leads to another try is the retry policy's business."""
+
+    SUCCESS = "success"
+    RETRY = "retry"
+    FAIL = "fail"
+    WAIT = "wait"
+
+
+class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What was really sent and received, kept whole for the person who has to find out why."""
+
+    request_line: str = ""
+    request_headers: dict[str, str] = {}
+    request_body: bytes = b""
+    response_code: int | None = None
+    response_headers: dict[str, str] = {}
+    response_body: bytes = b""
+    truncated: bool = False
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """The answer of a target to one attempt."""
+
+    verdict: Verdict
+    error: str = ""
+    timed_out: bool = False
+    retry_after: timedelta | None = None
+    code: int | None = None
+    result: bytes | None = None
+    exchange: Exchange | None = None
+
+
+SUCCESS = Outcome(Verdict.SUCCESS)
+
+
+class AttemptContext(msgspec.Struct, frozen=True):
+    """Everything a target may know about the attempt it is asked to make.
+
+    `planned_at` and `run_id` stay the same over all attempts of a run; `fence` rises with every claim, so a target
+    that remembers the highest fence it has seen can refuse a delivery from a worker that was presumed dead.
+    """
+
+    run_id: int
+    job_id: int | None
+    job_ref: str
+    job_name: str
+    planned_at: datetime
+    triggered_at: datetime
+    attempt: int
+    fence: int
+    trace_id: str
+    timeout: timedelta
+    connect_timeout: timedelta
+    callback_url: str = ""
+    callback_token: str = ""
+    input: Any = None
+
+    @property
+    def traceparent(self) -> str:
+        """W3C trace context: one trace per run, one span per attempt."""
+        return f"00-{self.trace_id}-{self.fence & 0xFFFFFFFFFFFFFFFF:016x}-01"

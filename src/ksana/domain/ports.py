@@ -1,0 +1,257 @@
+"""The seams between rooms: what the engine asks of a store, a target, a clock and an observer, with exact contracts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+import msgspec
+
+from ksana.domain.fires import DueJob, Fire, Gap
+from ksana.domain.idempotency import IdempotencyRecord
+from ksana.domain.jobs import Job
+from ksana.domain.keys import StoredKey
+from ksana.domain.moves import Move
+from ksana.domain.outcomes import AttemptContext, Outcome
+from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, RunQuery
+from ksana.domain.runs import Attempt, Run
+from ksana.domain.states import Reason, State
+
+
+class Clock(Protocol):
+    """The only source of time."""
+
+    def now(self) -> datetime:
+        """The current instant, aware UTC."""
+        ...
+
+    async def sleep(self, span: timedelta) -> None:
+        """Return once that much time has passed on this clock."""
+        ...
+
+
+class Target(Protocol):
+    """Something a run can do. One instance serves all attempts of a process."""
+
+    kind: str
+
+    def check(self, config: dict[str, Any]) -> dict[str, Any]:
+        """The config with its defaults filled in, or InvalidArgument naming every field at fault. No I/O."""
+        ...
+
+    def awaits_callback(self, config: dict[str, Any]) -> bool:
+        """Whether a run of this config ends by a callback rather than by the target's answer."""
+        ...
+
+    async def execute(self, context: AttemptContext, config: dict[str, Any]) -> Outcome:
+        """Make one attempt within `context.timeout`. Never raises but for cancellation; says what happened."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections and threads."""
+        ...
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """A wish for work: at most `limit` due runs of these queues, to be held by this node."""
+
+    node_id: int
+    now: datetime
+    limit: int
+    queues: tuple[str, ...]
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    """A run this node now holds, with the job it belongs to (None for an item of the queue)."""
+
+    run: Run
+    job: Job | None
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """What a turn did: the runs whose moves came too late (somebody else moved them first), and the runs claimed."""
+
+    lost: frozenset[int]
+    claimed: list[Claimed]
+
+
+class Fired(msgspec.Struct, frozen=True):
+    """What firing did: runs that now exist, each with its job; gaps recorded; how many due jobs were looked at."""
+
+    runs: list[Claimed]
+    gaps: list[Gap]
+    looked_at: int
+
+
+class JobChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A new value for a job, which counts only if the stored version is still `version`.
+
+    `cancels` names the states in which its runs are canceled in the same commit, for `reason`; `gap` is recorded with it.
+    """
+
+    version: int
+    job: Job
+    cancels: frozenset[State] = frozenset()
+    reason: Reason | None = None
+    gap: Gap | None = None
+
+
+class Heartbeat(msgspec.Struct, frozen=True):
+    """What a node hears back: whether it still holds its lease, and which of its runs somebody else has moved."""
+
+    alive: bool
+    taken: list[tuple[int, int]]
+
+
+class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A process that shares the work."""
+
+    id: int
+    name: str
+    started_at: datetime
+    lease_until: datetime
+
+
+class Retention(msgspec.Struct, frozen=True):
+    """What may be forgotten: runs that ended before `before`, except the newest `keep_last` of each job."""
+
+    before: datetime
+    keep_last: int
+    limit: int
+
+
+class Store(Protocol):
+    """Where jobs, runs and all that must survive live.
+
+    Every verb is one atomic step and durable when it returns. A store that cannot be reached raises StoreUnavailable
+    and has then either done the whole step or nothing. Verbs take and return lists, because work comes in groups.
+    """
+
+    parallelism: int
+    """How many turns are worth having under way at once."""
+
+    async def open(self) -> None:
+        """Connect, check the conditions the promises rest on, bring the schema up to date."""
+        ...
+
+    async def close(self) -> None: ...
+
+    async def ping(self) -> None:
+        """Return if the store answers, else raise StoreUnavailable."""
+        ...
+
+    async def identity(self) -> int:
+        """A number drawn once per store, the same for every node that shares it (63 bits)."""
+        ...
+
+    async def reserve_ids(self, what: str, count: int) -> range:
+        """Ids nobody else gets, rising. Ids reserved and not used are simply missing."""
+        ...
+
+    async def add_jobs(self, jobs: Sequence[Job], record: IdempotencyRecord | None = None) -> None:
+        """Store new jobs. AlreadyExists if (surface, ref) is taken; IdempotencyReplay if the record's key is."""
+        ...
+
+    async def change_jobs(self, changes: Sequence[JobChange]) -> list[Run]:
+        """Store new values of jobs and answer the runs canceled. VersionConflict or NotFound, and then nothing is done."""
+        ...
+
+    async def get_jobs(self, ids: Iterable[int]) -> list[Job]:
+        """The jobs with these ids that exist, deleted ones included, in no particular order."""
+        ...
+
+    async def find_jobs(self, query: JobQuery) -> Page[Job]:
+        """Jobs that are not deleted."""
+        ...
+
+    async def fire_due(
+        self, now: datetime, limit: int, decide: Callable[[list[DueJob]], list[Fire]]
+    ) -> Fired:
+        """Fire jobs whose `next_fire_at` has come, earliest first.
+
+        `decide` is pure and is called inside the step with jobs no other node is firing; for each Fire it returns, the
+        runs and gaps are added and the cursor moved, together. A run whose (job, slot) exists already is left out.
+        """
+        ...
+
+    async def next_fire_at(self) -> datetime | None:
+        """When the next job comes due."""
+        ...
+
+    async def next_due_at(self, queues: Sequence[str]) -> datetime | None:
+        """When the next claimable run of these queues comes due."""
+        ...
+
+    async def add_run(
+        self,
+        job_id: int,
+        make: Callable[[Job, int], Run],
+        record: Callable[[Run], IdempotencyRecord] | None = None,
+    ) -> Run:
+        """Add a run of a job outside its schedule. `make` gets the job and its number of unfinished runs, inside the step,
+        and may raise to refuse."""
+        ...
+
+    async def turn(self, moves: Sequence[Move], claim: Claim | None = None) -> Turn:
+        """Apply moves whose epoch still matches, let runs waiting for a freed slot in (oldest first), then claim.
+
+        Claims take due runs by priority, then due instant, then id, and move them by Event.CLAIM.
+        """
+        ...
+
+    async def get_runs(self, ids: Iterable[int]) -> list[Run]: ...
+
+    async def run_by_token(self, token: str) -> Run | None: ...
+
+    async def find_runs(self, query: RunQuery) -> Page[Run]: ...
+
+    async def attempts(self, run_id: int) -> list[Attempt]:
+        """All attempts of a run, oldest first."""
+        ...
+
+    async def last_runs(self, job_ids: Iterable[int]) -> dict[int, Run]:
+        """The newest run of each job that has one."""
+        ...
+
+    async def fire_log(self, job_id: int, since: datetime, until: datetime, limit: int) -> list[FireRecord]:
+        """What became of each planned instant, newest first."""
+        ...
+
+    async def join(self, name: str, now: datetime, lease: timedelta) -> NodeInfo:
+        """Register a node; it holds its runs as long as its lease."""
+        ...
+
+    async def beat(self, node_id: int, now: datetime, lease: timedelta) -> Heartbeat:
+        """Extend a node's lease, unless it has lapsed."""
+        ...
+
+    async def leave(self, node_id: int) -> None: ...
+
+    async def nodes(self) -> list[NodeInfo]: ...
+
+    async def lapsed(self, now: datetime, limit: int) -> list[Claimed]:
+        """RUNNING runs of nodes whose lease has lapsed, and runs whose deadline has passed."""
+        ...
+
+    async def prune(self, retention: Retention) -> int:
+        """Forget old finished runs with their attempts, and old gaps; answer how many runs went."""
+        ...
+
+    async def roll_up(self, until: datetime) -> int:
+        """Fold runs that ended in whole minutes before `until` into minute aggregates; answer how many minutes."""
+        ...
+
+    async def minutes(self, since: datetime, until: datetime) -> list[Minute]:
+        """Aggregates of each minute in the range, the current one included."""
+        ...
+
+    async def counts(self, now: datetime) -> Counts: ...
+
+    async def find_idempotency(self, scope: str, key: str) -> IdempotencyRecord | None: ...
+
+    async def add_key(self, key: StoredKey) -> None: ...
+
+    async def keys(self) -> list[StoredKey]: ...
+
+    async def revoke_key(self, key_id: str, now: datetime) -> bool: ...

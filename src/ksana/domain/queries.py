@@ -1,0 +1,107 @@
+"""What one may ask a store for: filters, sorting and paging as values, the same for every store."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+import msgspec
+
+from ksana.domain.states import Reason, State
+
+T = TypeVar("T")
+
+
+class JobSort(StrEnum):
+    ID = "id"
+    NAME = "name"
+    UPDATED = "updated_at"
+    NEXT = "next_fire_at"
+
+
+class RunSort(StrEnum):
+    ID = "id"
+    DUE = "due_at"
+    ENDED = "ended_at"
+
+
+class JobQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which jobs, in which order, which page. `name` matches any part of the name, without regard to case."""
+
+    surface: str | None = None
+    name: str = ""
+    exact_name: str | None = None
+    ref: str | None = None
+    kind: str | None = None
+    tag: str | None = None
+    enabled: bool | None = None
+    sort: JobSort = JobSort.ID
+    descending: bool = False
+    offset: int = 0
+    limit: int = 50
+
+
+class RunQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which runs, in which order, which page.
+
+    `since` and `until` bound the instant a run ended, or was due while it has not ended, so that a search for what
+    failed today finds what ended today. `before_id` continues a newest-first list without counting from the start.
+    """
+
+    surface: str | None = None
+    job_id: int | None = None
+    job_name: str = ""
+    parent_id: int | None = None
+    states: frozenset[State] = frozenset()
+    kind: str | None = None
+    tag: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    before_id: int | None = None
+    sort: RunSort = RunSort.ID
+    descending: bool = True
+    offset: int = 0
+    limit: int = 50
+
+
+class Page(msgspec.Struct, Generic[T], frozen=True):
+    """One page and the number of all that match."""
+
+    items: list[T]
+    total: int
+
+
+class FireRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of a job's fire log: a planned instant (or a stretch of them), what was decided and why."""
+
+    job_id: int
+    from_at: datetime
+    to_at: datetime
+    count: int
+    decision: str
+    reason: Reason | None
+    run_id: int | None
+    recorded_at: datetime
+
+
+class Minute(msgspec.Struct, frozen=True, kw_only=True):
+    """How many runs ended in one minute, by how they ended and what kind they were, and how long they took in all."""
+
+    minute_at: datetime
+    kind: str
+    state: State
+    count: int
+    busy_ms: int
+    late_ms: int
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """How much there is, for gauges: jobs by whether they are enabled, unfinished runs by state, age of the oldest due."""
+
+    enabled_jobs: int
+    disabled_jobs: int
+    unfinished: dict[State, int]
+    due: int
+    oldest_due_at: datetime | None
+    dead_letters: int

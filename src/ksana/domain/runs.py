@@ -1,0 +1,81 @@
+"""A run is one occurrence of work; an attempt is one try at it. Plain values: `states.advance` is what changes them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from ksana.domain.outcomes import Exchange, Verdict
+from ksana.domain.policies import Priority
+from ksana.domain.states import Reason, State
+
+DEFAULT_QUEUE = "default"
+
+
+class Trigger(StrEnum):
+    """What made the run."""
+
+    SCHEDULE = "schedule"
+    CATCH_UP = "catch_up"
+    MANUAL = "manual"
+    CHAIN = "chain"
+    ENQUEUE = "enqueue"
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One occurrence of work and where it stands.
+
+    `epoch` rises with every move, whoever makes it, so (id, epoch) names one moment of a run's life and a writer
+    that holds an older epoch has lost. `slot_at` is set only for planned runs and unique per job.
+    """
+
+    id: int
+    job_id: int | None = None
+    job_version: int = 0
+    surface: str = ""
+    kind: str = ""
+    queue: str = DEFAULT_QUEUE
+    trigger: Trigger = Trigger.MANUAL
+    slot_at: datetime | None = None
+    state: State = State.SCHEDULED
+    reason: Reason | None = None
+    epoch: int = 0
+    attempt: int = 0
+    failures: int = 0
+    reclaims: int = 0
+    priority: Priority = Priority.NORMAL
+    due_at: datetime
+    deadline_at: datetime | None = None
+    node_id: int | None = None
+    created_at: datetime
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    error: str = ""
+    callback_token: str | None = None
+    parent_id: int | None = None
+    step: str | None = None
+    input: bytes | None = None
+
+    @property
+    def planned_at(self) -> datetime:
+        """The instant this run stands for: its slot, or the moment it was asked for."""
+        return self.slot_at or self.created_at
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """One try at a run: when, where, how it ended, what went over the wire."""
+
+    run_id: int
+    number: int
+    epoch: int
+    node_id: int | None = None
+    started_at: datetime
+    ended_at: datetime
+    verdict: Verdict
+    timed_out: bool = False
+    code: int | None = None
+    error: str = ""
+    result: bytes | None = None
+    exchange: Exchange | None = None

@@ -1,0 +1,109 @@
+"""What differs between the SQL databases, as data. No statement anywhere else asks which database it runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+_READY = "state IN ('SCHEDULED', 'RETRYING')"
+
+
+class Dialect(NamedTuple):
+    """How one database spells things: `words` fill the braces in statements and migrations."""
+
+    name: str
+    words: Mapping[str, str]
+
+
+def _partial_indexes() -> dict[str, str]:
+    """Databases with partial indexes keep each index as small as the rows it is for."""
+    return {
+        "ready": _READY,
+        "ready_column": "",
+        "ready_index": "queue, priority, due_at, id",
+        "live_index": "job_id, state, id",
+        "where_planned": "WHERE next_fire_at IS NOT NULL",
+        "where_slot": "WHERE slot_at IS NOT NULL",
+        "where_ready": f"WHERE {_READY}",
+        "where_live": "WHERE ended_at IS NULL",
+        "where_ended": "WHERE ended_at IS NOT NULL",
+        "where_held": "WHERE node_id IS NOT NULL",
+        "where_deadline": "WHERE deadline_at IS NOT NULL",
+        "where_token": "WHERE callback_token IS NOT NULL",
+        "where_parent": "WHERE parent_id IS NOT NULL",
+    }
+
+
+SQLITE = Dialect(
+    "sqlite",
+    {
+        **_partial_indexes(),
+        "int": "INTEGER",
+        "code": "TEXT",
+        "name": "TEXT",
+        "line": "TEXT",
+        "text": "TEXT",
+        "bytes": "BLOB",
+        "table": "",
+        "runs_table": "",
+        "for_update": "",
+        "skip_locked": "",
+        "like": "LIKE",
+        "nulls_last": "NULLS LAST",
+    },
+)
+
+POSTGRES = Dialect(
+    "postgres",
+    {
+        **_partial_indexes(),
+        "int": "BIGINT",
+        "code": "TEXT",
+        "name": "TEXT",
+        "line": "TEXT",
+        "text": "TEXT",
+        "bytes": "BYTEA",
+        "table": "",
+        # Runs are rewritten at every move: room on the page keeps new versions near, and vacuum follows early.
+        "runs_table": "WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05)",
+        "for_update": "FOR UPDATE",
+        "skip_locked": "FOR UPDATE SKIP LOCKED",
+        "like": "ILIKE",
+        "nulls_last": "NULLS LAST",
+    },
+)
+
+_INNODB = "ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+
+MYSQL = Dialect(
+    "mysql",
+    {
+        # Without partial indexes a column that is NULL for everything else makes claimable rows findable. An index on
+        # the state alone would make SKIP LOCKED lock every row it walks over.
+        "ready": "ready = 1",
+        "ready_column": f", ready TINYINT AS (CASE WHEN {_READY} THEN 1 END) VIRTUAL",
+        "ready_index": "ready, queue, priority, due_at, id",
+        "live_index": "job_id, ended_at, state, id",
+        "where_planned": "",
+        "where_slot": "",
+        "where_ready": "",
+        "where_live": "",
+        "where_ended": "",
+        "where_held": "",
+        "where_deadline": "",
+        "where_token": "",
+        "where_parent": "",
+        "int": "BIGINT",
+        "code": "VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin",
+        "name": "VARCHAR(255)",
+        "line": "VARCHAR(1100)",
+        "text": "LONGTEXT",
+        "bytes": "LONGBLOB",
+        "table": _INNODB,
+        "runs_table": _INNODB,
+        "for_update": "FOR UPDATE",
+        "skip_locked": "FOR UPDATE SKIP LOCKED",
+        "like": "COLLATE utf8mb4_general_ci LIKE",
+        "nulls_last": "",
+    },
+)

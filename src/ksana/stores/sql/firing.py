@@ -1,0 +1,88 @@
+"""From due cursors to runs: one transaction adds the runs, records the gaps and moves the cursors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from ksana.domain.errors import NotFound
+from ksana.domain.fires import DueJob, Fire
+from ksana.domain.idempotency import IdempotencyRecord
+from ksana.domain.jobs import Job
+from ksana.domain.ports import Claimed, Fired
+from ksana.domain.runs import Run
+from ksana.domain.times import from_micros, to_micros
+from ksana.stores.sql.catalog import Catalog
+from ksana.stores.sql.jobs import remember_answer
+from ksana.stores.sql.rows import gap_to_row, micros_or_none, run_to_row
+from ksana.stores.sql.statements import (
+    ACTIVE_RUNS,
+    CURSORS,
+    DUE_CURSORS,
+    GAPS,
+    LOCK_CURSORS,
+    RUNS,
+    RUNS_PRESENT,
+)
+from ksana.stores.sql.tx import Tx
+
+_MOVED_CURSORS = CURSORS.only("job_id", "next_slot_at", "next_fire_at")
+
+
+async def fire_due(
+    tx: Tx, catalog: Catalog, now: datetime, limit: int, decide: Callable[[list[DueJob]], list[Fire]]
+) -> Fired:
+    cursors = await tx.rows(DUE_CURSORS, now=to_micros(now), limit=limit)
+    if not cursors:
+        return Fired([], [], 0)
+    jobs = await catalog.jobs(tx, ((row[0], row[1]) for row in cursors))
+    active = await _active(tx, [row[0] for row in cursors if row[2] is not None])
+    due = [
+        DueJob(jobs[job_id], from_micros(slot_at), from_micros(fire_at), active.get(job_id, 0))
+        for job_id, _, _, slot_at, fire_at in cursors
+    ]
+    fires = decide(due)
+    gaps = [gap for fire in fires for gap in fire.gaps]
+    runs = await _add_runs(tx, [run for fire in fires for run in fire.runs])
+    if gaps:
+        await tx.insert_new(GAPS, [gap_to_row(gap) for gap in gaps])
+    await tx.update(
+        _MOVED_CURSORS,
+        [(fire.job_id, micros_or_none(fire.next_slot_at), micros_or_none(fire.next_fire_at)) for fire in fires],
+    )
+    return Fired([Claimed(run, jobs[run.job_id]) for run in runs if run.job_id is not None], gaps, len(cursors))
+
+
+async def _active(tx: Tx, job_ids: list[int]) -> dict[int, int]:
+    if not job_ids:
+        return {}
+    return {row[0]: row[1] for row in await tx.rows(ACTIVE_RUNS, ids=job_ids)}
+
+
+async def _add_runs(tx: Tx, runs: list[Run]) -> list[Run]:
+    """Add runs whose slot has none yet: the unique row is the fire, whatever brought the cursor back here."""
+    if not runs:
+        return runs
+    added = await tx.insert_new(RUNS, [run_to_row(run) for run in runs])
+    if added == len(runs):
+        return runs
+    present = {row[0] for row in await tx.rows(RUNS_PRESENT, ids=[run.id for run in runs])}
+    return [run for run in runs if run.id in present]
+
+
+async def add_run(
+    tx: Tx,
+    catalog: Catalog,
+    job_id: int,
+    make: Callable[[Job, int], Run],
+    record: Callable[[Run], IdempotencyRecord] | None,
+) -> Run:
+    locked = await tx.rows(LOCK_CURSORS, ids=[job_id])
+    if not locked:
+        raise NotFound(f"there is no job {job_id}")
+    jobs = await catalog.jobs(tx, [(job_id, locked[0][1])])
+    active = await _active(tx, [job_id])
+    run = make(jobs[job_id], active.get(job_id, 0))
+    await remember_answer(tx, record(run) if record else None)
+    await tx.insert(RUNS, [run_to_row(run)])
+    return run

@@ -1,0 +1,109 @@
+"""Adding and changing jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ksana.domain.errors import AlreadyExists, NotFound, VersionConflict
+from ksana.domain.idempotency import IdempotencyRecord, IdempotencyReplay
+from ksana.domain.jobs import Job
+from ksana.domain.moves import Move, advance
+from ksana.domain.ports import JobChange
+from ksana.domain.runs import Run
+from ksana.domain.states import Event
+from ksana.stores.sql.rows import (
+    cursor_to_row,
+    gap_to_row,
+    job_to_row,
+    record_from_row,
+    record_to_row,
+    run_from_row,
+)
+from ksana.stores.sql.statements import (
+    CURSORS,
+    DROP_TAGS,
+    GAPS,
+    IDEMPOTENCY,
+    IDEMPOTENT_ANSWER,
+    JOBS,
+    LOCK_CURSORS,
+    RESTING_RUNS_FOLLOW,
+    RUNS_TO_CANCEL,
+    TAGS,
+    TAKEN_REFS,
+)
+from ksana.stores.sql.turns import apply_moves
+from ksana.stores.sql.tx import Tx, UniqueViolation
+
+
+async def add_jobs(tx: Tx, jobs: Sequence[Job], record: IdempotencyRecord | None) -> None:
+    await remember_answer(tx, record)
+    try:
+        await tx.insert(JOBS, [job_to_row(job) for job in jobs])
+    except UniqueViolation:
+        raise AlreadyExists("a job with this id or name already exists; choose another") from None
+    await tx.insert(CURSORS, [cursor_to_row(job) for job in jobs])
+    await _tag(tx, jobs)
+
+
+async def refuse_taken_refs(tx: Tx, jobs: Sequence[Job]) -> None:
+    """AlreadyExists naming the ref, before anything is written."""
+    for surface in {job.surface for job in jobs}:
+        refs = [job.ref for job in jobs if job.surface == surface and job.ref]
+        if refs and (taken := await tx.rows(TAKEN_REFS, surface=surface, refs=refs)):
+            raise AlreadyExists(f"{taken[0][0]} already exists; choose another")
+
+
+async def change_jobs(tx: Tx, changes: Sequence[JobChange]) -> list[Run]:
+    ids = [change.job.id for change in changes]
+    versions = {row[0]: row[1] for row in await tx.rows(LOCK_CURSORS, ids=ids)}
+    for change in changes:
+        _refuse_stale(change, versions)
+    jobs = [change.job for change in changes]
+    await tx.update(JOBS, [job_to_row(job) for job in jobs])
+    await tx.update(CURSORS, [cursor_to_row(job) for job in jobs])
+    await tx.run(DROP_TAGS, ids=ids)
+    await _tag(tx, [job for job in jobs if job.deleted_at is None])
+    canceled: list[Run] = []
+    for change in changes:
+        await tx.run(RESTING_RUNS_FOLLOW, version=change.job.version, job_id=change.job.id)
+        if change.cancels:
+            canceled += await _cancel(tx, change)
+    if gaps := [gap_to_row(change.gap) for change in changes if change.gap]:
+        await tx.insert_new(GAPS, gaps)
+    return canceled
+
+
+def _refuse_stale(change: JobChange, versions: dict[int, int]) -> None:
+    found = versions.get(change.job.id)
+    if found is None:
+        raise NotFound(f"there is no job {change.job.id}")
+    if found != change.version:
+        raise VersionConflict(
+            f"job {change.job.id} is at version {found}, not {change.version}; read it again and repeat the change"
+        )
+
+
+async def _cancel(tx: Tx, change: JobChange) -> list[Run]:
+    rows = await tx.rows(RUNS_TO_CANCEL, job_id=change.job.id, states=[state.value for state in change.cancels])
+    now = change.job.updated_at
+    moves = [
+        Move(run.epoch, advance(run, Event.CANCEL, now, reason=change.reason))
+        for run in map(run_from_row, rows)
+    ]
+    await apply_moves(tx, moves)
+    return [move.run for move in moves]
+
+
+async def _tag(tx: Tx, jobs: Sequence[Job]) -> None:
+    if rows := [(tag, job.id) for job in jobs for tag in dict.fromkeys(job.tags)]:
+        await tx.insert(TAGS, rows)
+
+
+async def remember_answer(tx: Tx, record: IdempotencyRecord | None) -> None:
+    """Keep the answer beside what it created; IdempotencyReplay if the key was answered before."""
+    if record is None:
+        return
+    if await tx.insert_new(IDEMPOTENCY, [record_to_row(record)]) == 0:
+        [row] = await tx.rows(IDEMPOTENT_ANSWER, scope=record.scope, key=record.key)
+        raise IdempotencyReplay(record_from_row(row))

@@ -1,0 +1,72 @@
+"""Nodes and their leases. A node's runs are its own exactly as long as its one lease: one small write keeps them all."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from ksana.domain.ports import Claimed, Heartbeat, NodeInfo
+from ksana.domain.times import from_micros, to_micros
+from ksana.stores.sql.catalog import Catalog
+from ksana.stores.sql.rows import run_from_row
+from ksana.stores.sql.sequences import reserve
+from ksana.stores.sql.statements import (
+    ADD_NODE,
+    ALL_NODES,
+    DROP_NODE,
+    EXTEND_LEASE,
+    FORGET_TAKEN,
+    HELD_NODES,
+    LAPSED_NODES,
+    LIVE_NODES,
+    PAST_DEADLINE,
+    RUNS_OF_NODES,
+    TAKEN_RUNS,
+)
+from ksana.stores.sql.turns import with_jobs
+from ksana.stores.sql.tx import Tx
+
+
+async def join(tx: Tx, name: str, now: datetime, lease: timedelta) -> NodeInfo:
+    [id] = await reserve(tx, "node", 1)
+    node = NodeInfo(id=id, name=name, started_at=now, lease_until=now + lease)
+    await tx.run(
+        ADD_NODE, id=id, name=name, started_at=to_micros(now), lease_until=to_micros(node.lease_until)
+    )
+    return node
+
+
+async def beat(tx: Tx, node_id: int, now: datetime, lease: timedelta) -> Heartbeat:
+    alive = await tx.run(EXTEND_LEASE, id=node_id, now=to_micros(now), until=to_micros(now + lease)) > 0
+    taken = [(row[0], row[1]) for row in await tx.rows(TAKEN_RUNS, node_id=node_id)]
+    if taken:
+        await tx.run(FORGET_TAKEN, node_id=node_id)
+    return Heartbeat(alive, taken)
+
+
+async def leave(tx: Tx, node_id: int) -> None:
+    await tx.run(DROP_NODE, id=node_id)
+    await tx.run(FORGET_TAKEN, node_id=node_id)
+
+
+async def all_nodes(tx: Tx) -> list[NodeInfo]:
+    return [
+        NodeInfo(id=id, name=name, started_at=from_micros(started_at), lease_until=from_micros(lease_until))
+        for id, name, started_at, lease_until in await tx.rows(ALL_NODES)
+    ]
+
+
+async def lapsed(tx: Tx, catalog: Catalog, now: datetime, limit: int) -> list[Claimed]:
+    at = to_micros(now)
+    holders = {row[0] for row in await tx.rows(HELD_NODES)}
+    holders -= {row[0] for row in await tx.rows(LIVE_NODES, now=at)} if holders else set()
+    rows = await tx.rows(RUNS_OF_NODES, node_ids=sorted(holders), limit=limit) if holders else []
+    rows += await tx.rows(PAST_DEADLINE, now=at, limit=limit)
+    return await with_jobs(tx, catalog, [run_from_row(row) for row in rows])
+
+
+async def forget_lapsed_nodes(tx: Tx, now: datetime) -> None:
+    """Drop nodes whose lease lapsed and that hold nothing any more."""
+    holders = {row[0] for row in await tx.rows(HELD_NODES)}
+    for (node_id,) in await tx.rows(LAPSED_NODES, now=to_micros(now)):
+        if node_id not in holders:
+            await leave(tx, node_id)

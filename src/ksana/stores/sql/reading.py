@@ -1,0 +1,117 @@
+"""Looking things up: runs, attempts, the fire log, gauges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from ksana.domain.jobs import Job
+from ksana.domain.queries import Counts, FireRecord
+from ksana.domain.runs import Attempt, Run
+from ksana.domain.states import Reason, State
+from ksana.domain.times import from_micros, to_micros
+from ksana.stores.sql.rows import attempt_from_row, instant_or_none, job_from_row, run_from_row
+from ksana.stores.sql.statements import (
+    ATTEMPTS_OF_RUN,
+    COUNT_DEAD,
+    COUNT_DUE,
+    COUNT_JOBS,
+    COUNT_UNFINISHED,
+    FIRED_SLOTS,
+    GAPS_OF_JOB,
+    JOBS_BY_ID,
+    LAST_RUN_IDS,
+    NEXT_DUE,
+    NEXT_FIRE,
+    RUN_BY_TOKEN,
+    RUNS_BY_ID,
+)
+from ksana.stores.sql.turns import BY_PRIORITY
+from ksana.stores.sql.tx import Tx
+
+
+async def jobs_by_id(tx: Tx, ids: Iterable[int]) -> list[Job]:
+    return [job_from_row(row) for row in await tx.rows(JOBS_BY_ID, ids=list(ids))]
+
+
+async def runs_by_id(tx: Tx, ids: Iterable[int]) -> list[Run]:
+    return [run_from_row(row) for row in await tx.rows(RUNS_BY_ID, ids=list(ids))]
+
+
+async def run_by_token(tx: Tx, token: str) -> Run | None:
+    rows = await tx.rows(RUN_BY_TOKEN, token=token)
+    return run_from_row(rows[0]) if rows else None
+
+
+async def last_runs(tx: Tx, job_ids: Iterable[int]) -> dict[int, Run]:
+    ids = [row[0] for row in await tx.rows(LAST_RUN_IDS, ids=list(job_ids))]
+    runs = await runs_by_id(tx, ids) if ids else []
+    return {run.job_id: run for run in runs if run.job_id is not None}
+
+
+async def attempts(tx: Tx, run_id: int) -> list[Attempt]:
+    return [attempt_from_row(row) for row in await tx.rows(ATTEMPTS_OF_RUN, run_id=run_id)]
+
+
+async def fire_log(tx: Tx, job_id: int, since: datetime, until: datetime, limit: int) -> list[FireRecord]:
+    """A slot with a run shows what became of it; slots without one show as the gap they are part of."""
+    window = {"job_id": job_id, "since": to_micros(since), "until": to_micros(until), "limit": limit}
+    records = [
+        FireRecord(
+            job_id=job_id,
+            from_at=from_micros(slot_at),
+            to_at=from_micros(slot_at),
+            count=1,
+            decision=_decision(State(state)),
+            reason=None if reason is None else Reason(reason),
+            run_id=run_id,
+            recorded_at=from_micros(created_at),
+        )
+        for job_id, slot_at, state, reason, run_id, created_at in await tx.rows(FIRED_SLOTS, **window)
+    ]
+    records += [
+        FireRecord(
+            job_id=job_id,
+            from_at=from_micros(from_at),
+            to_at=from_micros(to_at),
+            count=slots,
+            decision="left_out",
+            reason=Reason(reason),
+            run_id=None,
+            recorded_at=from_micros(recorded_at),
+        )
+        for job_id, from_at, to_at, slots, reason, recorded_at in await tx.rows(GAPS_OF_JOB, **window)
+    ]
+    records.sort(key=lambda record: record.from_at, reverse=True)
+    return records[:limit]
+
+
+def _decision(state: State) -> str:
+    return {State.SKIPPED: "skipped", State.MISSED: "missed"}.get(state, "fired")
+
+
+async def next_fire_at(tx: Tx) -> datetime | None:
+    rows = await tx.rows(NEXT_FIRE)
+    return from_micros(rows[0][0]) if rows else None
+
+
+async def next_due_at(tx: Tx, queues: Sequence[str]) -> datetime | None:
+    found: list[int] = []
+    for queue in queues:
+        for priority in BY_PRIORITY:
+            found += [row[0] for row in await tx.rows(NEXT_DUE, queue=queue, priority=priority.value)]
+    return from_micros(min(found)) if found else None
+
+
+async def counts(tx: Tx, now: datetime) -> Counts:
+    jobs = dict(await tx.rows(COUNT_JOBS))
+    [(due, oldest)] = await tx.rows(COUNT_DUE, now=to_micros(now))
+    [(dead,)] = await tx.rows(COUNT_DEAD)
+    return Counts(
+        enabled_jobs=jobs.get(1, 0),
+        disabled_jobs=jobs.get(0, 0),
+        unfinished={State(state): count for state, count in await tx.rows(COUNT_UNFINISHED)},
+        due=due,
+        oldest_due_at=instant_or_none(oldest),
+        dead_letters=dead,
+    )

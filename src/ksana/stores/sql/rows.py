@@ -1,0 +1,312 @@
+"""Values to rows and back. Instants are integer microseconds since 1970 UTC in every database: no zone can go wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from ksana.domain.fires import Gap
+from ksana.domain.idempotency import IdempotencyRecord
+from ksana.domain.jobs import Job
+from ksana.domain.keys import Scope, StoredKey
+from ksana.domain.moves import Move
+from ksana.domain.outcomes import Exchange, Verdict
+from ksana.domain.policies import Priority
+from ksana.domain.runs import Attempt, Run, Trigger
+from ksana.domain.states import Reason, State
+from ksana.domain.times import from_micros, to_micros
+
+Row = Sequence[Any]
+
+_STATES = {state.value: state for state in State}
+_REASONS: dict[str | None, Reason | None] = {None: None} | {reason.value: reason for reason in Reason}
+_TRIGGERS = {trigger.value: trigger for trigger in Trigger}
+_PRIORITIES = {priority.value: priority for priority in Priority}
+
+
+def micros_or_none(instant: datetime | None) -> int | None:
+    return None if instant is None else to_micros(instant)
+
+
+def instant_or_none(micros: int | None) -> datetime | None:
+    return None if micros is None else from_micros(micros)
+
+
+def run_to_row(run: Run) -> tuple[Any, ...]:
+    return (
+        run.id,
+        run.job_id,
+        run.job_version,
+        run.surface,
+        run.kind,
+        run.queue,
+        run.trigger.value,
+        None if run.slot_at is None else to_micros(run.slot_at),
+        run.state.value,
+        None if run.reason is None else run.reason.value,
+        run.epoch,
+        run.attempt,
+        run.failures,
+        run.reclaims,
+        run.priority.value,
+        to_micros(run.due_at),
+        micros_or_none(run.deadline_at),
+        run.node_id,
+        to_micros(run.created_at),
+        micros_or_none(run.started_at),
+        micros_or_none(run.ended_at),
+        run.error,
+        run.callback_token,
+        run.parent_id,
+        run.step,
+        run.input,
+    )
+
+
+def run_from_row(row: Row) -> Run:
+    (
+        id,
+        job_id,
+        job_version,
+        surface,
+        kind,
+        queue,
+        made_by,
+        slot_at,
+        state,
+        reason,
+        epoch,
+        attempt,
+        failures,
+        reclaims,
+        priority,
+        due_at,
+        deadline_at,
+        node_id,
+        created_at,
+        started_at,
+        ended_at,
+        error,
+        callback_token,
+        parent_id,
+        step,
+        input,
+    ) = row
+    return Run(
+        id=id,
+        job_id=job_id,
+        job_version=job_version,
+        surface=surface,
+        kind=kind,
+        queue=queue,
+        trigger=_TRIGGERS[made_by],
+        slot_at=None if slot_at is None else from_micros(slot_at),
+        state=_STATES[state],
+        reason=_REASONS[reason],
+        epoch=epoch,
+        attempt=attempt,
+        failures=failures,
+        reclaims=reclaims,
+        priority=_PRIORITIES[priority],
+        due_at=from_micros(due_at),
+        deadline_at=None if deadline_at is None else from_micros(deadline_at),
+        node_id=node_id,
+        created_at=from_micros(created_at),
+        started_at=None if started_at is None else from_micros(started_at),
+        ended_at=None if ended_at is None else from_micros(ended_at),
+        error=error,
+        callback_token=callback_token,
+        parent_id=parent_id,
+        step=step,
+        input=input,
+    )
+
+
+def move_to_row(move: Move) -> tuple[Any, ...]:
+    """The columns of MOVED_RUNS."""
+    run = move.run
+    return (
+        run.id,
+        run.state.value,
+        None if run.reason is None else run.reason.value,
+        run.epoch,
+        run.attempt,
+        run.failures,
+        run.reclaims,
+        to_micros(run.due_at),
+        None if run.deadline_at is None else to_micros(run.deadline_at),
+        run.node_id,
+        None if run.started_at is None else to_micros(run.started_at),
+        None if run.ended_at is None else to_micros(run.ended_at),
+        run.error,
+    )
+
+
+def attempt_to_row(attempt: Attempt) -> tuple[Any, ...]:
+    return (
+        attempt.run_id,
+        attempt.epoch,
+        attempt.number,
+        attempt.node_id,
+        to_micros(attempt.started_at),
+        to_micros(attempt.ended_at),
+        attempt.verdict.value,
+        int(attempt.timed_out),
+        attempt.code,
+        attempt.error or None,
+        attempt.result,
+    )
+
+
+class _ExchangeHead(msgspec.Struct, omit_defaults=True):
+    """All of an Exchange but its bodies, which stay bytes in columns of their own."""
+
+    request_line: str = ""
+    request_headers: dict[str, str] = {}
+    response_code: int | None = None
+    response_headers: dict[str, str] = {}
+    truncated: bool = False
+
+
+def exchange_to_row(attempt: Attempt, exchange: Exchange) -> tuple[Any, ...]:
+    head = _ExchangeHead(
+        exchange.request_line,
+        exchange.request_headers,
+        exchange.response_code,
+        exchange.response_headers,
+        exchange.truncated,
+    )
+    return (attempt.run_id, attempt.epoch, msgspec.json.encode(head), exchange.request_body, exchange.response_body)
+
+
+def attempt_from_row(row: Row) -> Attempt:
+    run_id, epoch, number, node_id, started_at, ended_at, verdict, timed_out, code, error, result = row[:11]
+    return Attempt(
+        run_id=run_id,
+        number=number,
+        epoch=epoch,
+        node_id=node_id,
+        started_at=from_micros(started_at),
+        ended_at=from_micros(ended_at),
+        verdict=Verdict(verdict),
+        timed_out=bool(timed_out),
+        code=code,
+        error=error or "",
+        result=result,
+        exchange=_exchange_from_row(row[11:]),
+    )
+
+
+def _exchange_from_row(row: Row) -> Exchange | None:
+    head, request_body, response_body = row
+    if head is None:
+        return None
+    kept = msgspec.json.decode(head, type=_ExchangeHead)
+    return Exchange(
+        request_line=kept.request_line,
+        request_headers=kept.request_headers,
+        request_body=bytes(request_body),
+        response_code=kept.response_code,
+        response_headers=kept.response_headers,
+        response_body=bytes(response_body),
+        truncated=kept.truncated,
+    )
+
+
+_encode_job = msgspec.json.Encoder().encode
+_decode_job = msgspec.json.Decoder(Job).decode
+
+
+def job_to_row(job: Job) -> tuple[Any, ...]:
+    # The cursor has a table of its own and is read from there: a copy inside the definition would only go stale.
+    definition = msgspec.structs.replace(job, next_slot_at=None, next_fire_at=None)
+    return (
+        job.id,
+        job.surface,
+        # Deleted jobs give their ref back; NULLs do not collide.
+        job.ref if job.ref and job.deleted_at is None else None,
+        job.name,
+        job.target.kind,
+        int(job.enabled),
+        job.version,
+        _encode_job(definition),
+        to_micros(job.created_at),
+        to_micros(job.updated_at),
+        micros_or_none(job.deleted_at),
+    )
+
+
+def cursor_to_row(job: Job) -> tuple[Any, ...]:
+    return (
+        job.id,
+        job.version,
+        job.overlap.limit,
+        micros_or_none(job.next_slot_at),
+        micros_or_none(job.next_fire_at),
+    )
+
+
+def decode_job(definition: bytes) -> Job:
+    return _decode_job(definition)
+
+
+def job_from_row(row: Row) -> Job:
+    _, definition, _, next_slot_at, next_fire_at = row
+    return msgspec.structs.replace(
+        _decode_job(definition),
+        next_slot_at=instant_or_none(next_slot_at),
+        next_fire_at=instant_or_none(next_fire_at),
+    )
+
+
+def gap_to_row(gap: Gap) -> tuple[Any, ...]:
+    return (
+        gap.job_id,
+        to_micros(gap.from_at),
+        to_micros(gap.to_at),
+        gap.count,
+        gap.reason.value,
+        to_micros(gap.recorded_at),
+    )
+
+
+def record_to_row(record: IdempotencyRecord) -> tuple[Any, ...]:
+    return (
+        record.scope,
+        record.key,
+        record.fingerprint,
+        record.status,
+        record.body,
+        to_micros(record.created_at),
+    )
+
+
+def record_from_row(row: Row) -> IdempotencyRecord:
+    scope, key, fingerprint, status, body, created_at = row
+    return IdempotencyRecord(scope, key, bytes(fingerprint), status, bytes(body), from_micros(created_at))
+
+
+def key_to_row(key: StoredKey) -> tuple[Any, ...]:
+    return (
+        key.id,
+        key.name,
+        key.digest,
+        " ".join(sorted(key.scopes)),
+        to_micros(key.created_at),
+        micros_or_none(key.revoked_at),
+    )
+
+
+def key_from_row(row: Row) -> StoredKey:
+    id, name, digest, scopes, created_at, revoked_at = row
+    return StoredKey(
+        id,
+        name,
+        bytes(digest),
+        frozenset(Scope(scope) for scope in scopes.split()),
+        from_micros(created_at),
+        instant_or_none(revoked_at),
+    )

@@ -1,0 +1,134 @@
+"""Filters, sorting and paging. The store pages; nobody ever reads everything to show a little."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ksana.domain.jobs import Job
+from ksana.domain.queries import JobQuery, JobSort, Page, RunQuery, RunSort
+from ksana.domain.runs import Run
+from ksana.domain.times import to_micros
+from ksana.stores.sql.rows import job_from_row, run_from_row
+from ksana.stores.sql.statements import RUNS, Statement
+from ksana.stores.sql.tx import Tx
+
+
+class _Where:
+    """Conditions that all must hold, with their values."""
+
+    def __init__(self, *conditions: str) -> None:
+        self._conditions = list(conditions)
+        self.values: dict[str, Any] = {}
+
+    def add(self, condition: str, **values: Any) -> None:
+        self._conditions.append(condition)
+        self.values.update(values)
+
+    def __str__(self) -> str:
+        return f" WHERE {' AND '.join(self._conditions)}" if self._conditions else ""
+
+
+def _contains(text: str) -> str:
+    """A LIKE pattern for any text with this part in it, with `!` as the escape."""
+    escaped = text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+    return f"%{escaped}%"
+
+
+_JOB_SORTS = {
+    JobSort.ID: "j.id",
+    JobSort.NAME: "j.name",
+    JobSort.UPDATED: "j.updated_at",
+    JobSort.NEXT: "c.next_fire_at",
+}
+
+
+async def find_jobs(tx: Tx, query: JobQuery) -> Page[Job]:
+    where = _job_conditions(query)
+    source = f"FROM ksana_jobs j JOIN ksana_cursors c ON c.job_id = j.id{where}"
+    direction = "DESC" if query.descending else "ASC"
+    total = await tx.rows(Statement(f"SELECT COUNT(*) {source}"), **where.values)
+    rows = await tx.rows(
+        Statement(
+            f"SELECT j.id, j.definition, j.version, c.next_slot_at, c.next_fire_at {source}"
+            f" ORDER BY {_sort(_JOB_SORTS[query.sort], direction)}, j.id {direction} LIMIT :limit OFFSET :offset"
+        ),
+        **where.values,
+        limit=query.limit,
+        offset=query.offset,
+    )
+    return Page([job_from_row(row) for row in rows], total[0][0])
+
+
+def _sort(column: str, direction: str) -> str:
+    """What has no value comes last, whichever way the list runs."""
+    return f"CASE WHEN {column} IS NULL THEN 1 ELSE 0 END, {column} {direction}" if "next" in column else (
+        f"{column} {direction}"
+    )
+
+
+def _job_conditions(query: JobQuery) -> _Where:
+    where = _Where("j.deleted_at IS NULL")
+    if query.surface is not None:
+        where.add("j.surface = :surface", surface=query.surface)
+    if query.name:
+        where.add("j.name {like} :name ESCAPE '!'", name=_contains(query.name))
+    if query.exact_name is not None:
+        where.add("j.name = :exact_name", exact_name=query.exact_name)
+    if query.ref is not None:
+        where.add("j.ref = :ref", ref=query.ref)
+    if query.kind is not None:
+        where.add("j.kind = :kind", kind=query.kind)
+    if query.enabled is not None:
+        where.add("j.enabled = :enabled", enabled=int(query.enabled))
+    if query.tag is not None:
+        where.add("EXISTS (SELECT 1 FROM ksana_tags t WHERE t.job_id = j.id AND t.tag = :tag)", tag=query.tag)
+    return where
+
+
+_RUN_SORTS = {RunSort.ID: "r.id", RunSort.DUE: "r.due_at", RunSort.ENDED: "r.ended_at"}
+_RUN_COLUMNS = ", ".join(f"r.{name}" for name in RUNS.names)
+
+
+async def find_runs(tx: Tx, query: RunQuery) -> Page[Run]:
+    where = _run_conditions(query)
+    direction = "DESC" if query.descending else "ASC"
+    total = await tx.rows(Statement(f"SELECT COUNT(*) FROM ksana_runs r{where}"), **where.values)
+    if query.before_id is not None:
+        where.add("r.id < :before_id", before_id=query.before_id)
+    tie = "" if query.sort is RunSort.ID else f", r.id {direction}"
+    rows = await tx.rows(
+        Statement(
+            f"SELECT {_RUN_COLUMNS} FROM ksana_runs r{where} ORDER BY {_RUN_SORTS[query.sort]} {direction}{tie}"
+            " LIMIT :limit OFFSET :offset"
+        ),
+        **where.values,
+        limit=query.limit,
+        offset=query.offset,
+    )
+    return Page([run_from_row(row) for row in rows], total[0][0])
+
+
+def _run_conditions(query: RunQuery) -> _Where:
+    where = _Where()
+    if query.surface is not None:
+        where.add("r.surface = :surface", surface=query.surface)
+    if query.job_id is not None:
+        where.add("r.job_id = :job_id", job_id=query.job_id)
+    if query.parent_id is not None:
+        where.add("r.parent_id = :parent_id", parent_id=query.parent_id)
+    if query.states:
+        where.add("r.state IN (:states*)", states=sorted(query.states))
+    if query.kind is not None:
+        where.add("r.kind = :kind", kind=query.kind)
+    if query.tag is not None:
+        where.add("EXISTS (SELECT 1 FROM ksana_tags t WHERE t.job_id = r.job_id AND t.tag = :tag)", tag=query.tag)
+    if query.job_name:
+        where.add(
+            "EXISTS (SELECT 1 FROM ksana_jobs j WHERE j.id = r.job_id AND j.name {like} :job_name ESCAPE '!')",
+            job_name=_contains(query.job_name),
+        )
+    if query.since is not None:
+        where.add("COALESCE(r.ended_at, r.due_at) >= :since", since=to_micros(query.since))
+    if query.until is not None:
+        where.add("COALESCE(r.ended_at, r.due_at) < :until", until=to_micros(query.until))
+    return where

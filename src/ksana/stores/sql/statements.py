@@ -1,0 +1,256 @@
+"""Every statement of the SQL family, named, with one line of purpose.
+
+`:name` is a value, `IN (:name*)` a list of values, `{word}` the dialect's spelling.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Statement(NamedTuple):
+    """SQL with named values."""
+
+    text: str
+
+
+class Table(NamedTuple):
+    """A table as far as bulk writing goes: its columns with what they hold ("int", "text", "bytes"), and its key."""
+
+    name: str
+    columns: tuple[tuple[str, str], ...]
+    key: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.columns)
+
+    def only(self, *names: str) -> Table:
+        """The same table with some of its columns."""
+        held = dict(self.columns)
+        return Table(self.name, tuple((name, held[name]) for name in names), self.key)
+
+
+def _table(name: str, key: str, columns: str) -> Table:
+    pairs = (column.split(":") for column in columns.split())
+    return Table(name, tuple((column, kind) for column, kind in pairs), tuple(key.split()))
+
+
+JOBS = _table(
+    "ksana_jobs",
+    "id",
+    "id:int surface:text ref:text name:text kind:text enabled:int version:int definition:bytes"
+    " created_at:int updated_at:int deleted_at:int",
+)
+TAGS = _table("ksana_tags", "tag job_id", "tag:text job_id:int")
+CURSORS = _table(
+    "ksana_cursors", "job_id", "job_id:int version:int slot_limit:int next_slot_at:int next_fire_at:int"
+)
+RUNS = _table(
+    "ksana_runs",
+    "id",
+    "id:int job_id:int job_version:int surface:text kind:text queue:text made_by:text slot_at:int state:text"
+    " reason:text epoch:int attempt:int failures:int reclaims:int priority:int due_at:int deadline_at:int node_id:int"
+    " created_at:int started_at:int ended_at:int error:text callback_token:text parent_id:int step:text input:bytes",
+)
+MOVED_RUNS = RUNS.only(
+    "id",
+    "state",
+    "reason",
+    "epoch",
+    "attempt",
+    "failures",
+    "reclaims",
+    "due_at",
+    "deadline_at",
+    "node_id",
+    "started_at",
+    "ended_at",
+    "error",
+)
+ATTEMPTS = _table(
+    "ksana_attempts",
+    "run_id epoch",
+    "run_id:int epoch:int number:int node_id:int started_at:int ended_at:int verdict:text timed_out:int code:int"
+    " error:text result:bytes",
+)
+EXCHANGES = _table(
+    "ksana_exchanges",
+    "run_id epoch",
+    "run_id:int epoch:int head:bytes request_body:bytes response_body:bytes",
+)
+GAPS = _table(
+    "ksana_gaps", "job_id from_at reason", "job_id:int from_at:int to_at:int slots:int reason:text recorded_at:int"
+)
+TAKEN = _table("ksana_taken", "node_id run_id epoch", "node_id:int run_id:int epoch:int")
+MINUTES = _table(
+    "ksana_minutes",
+    "minute_at kind state",
+    "minute_at:int kind:text state:text runs:int busy_ms:int late_ms:int",
+)
+IDEMPOTENCY = _table(
+    "ksana_idempotency",
+    "scope idem_key",
+    "scope:text idem_key:text fingerprint:bytes status:int body:bytes created_at:int",
+)
+KEYS = _table(
+    "ksana_keys", "id", "id:text name:text digest:bytes scopes:text created_at:int revoked_at:int"
+)
+
+_RUN = ", ".join(RUNS.names)
+_JOB = "j.id, j.definition, j.version, c.next_slot_at, c.next_fire_at"
+_JOB_FROM = "FROM ksana_jobs j JOIN ksana_cursors c ON c.job_id = j.id"
+
+PING = Statement("SELECT 1")
+
+# Ids and identity
+
+ADVANCE_SEQUENCE = Statement("UPDATE ksana_sequences SET next_id = next_id + :count WHERE name = :name")
+READ_SEQUENCE = Statement("SELECT next_id FROM ksana_sequences WHERE name = :name")
+READ_IDENTITY = Statement("SELECT value FROM ksana_identity WHERE one = 1")
+
+# Jobs
+
+JOBS_BY_ID = Statement(f"SELECT {_JOB} {_JOB_FROM} WHERE j.id IN (:ids*)")
+LOCK_CURSORS = Statement(
+    "SELECT job_id, version, slot_limit FROM ksana_cursors WHERE job_id IN (:ids*) ORDER BY job_id {for_update}"
+)
+TAKEN_REFS = Statement("SELECT ref FROM ksana_jobs WHERE surface = :surface AND ref IN (:refs*)")
+DROP_TAGS = Statement("DELETE FROM ksana_tags WHERE job_id IN (:ids*)")
+
+# Firing
+
+DUE_CURSORS = Statement(
+    "SELECT job_id, version, slot_limit, next_slot_at, next_fire_at FROM ksana_cursors"
+    " WHERE next_fire_at <= :now ORDER BY next_fire_at, job_id LIMIT :limit {skip_locked}"
+)
+NEXT_FIRE = Statement(
+    "SELECT next_fire_at FROM ksana_cursors WHERE next_fire_at IS NOT NULL ORDER BY next_fire_at LIMIT 1"
+)
+ACTIVE_RUNS = Statement(
+    "SELECT job_id, COUNT(*) FROM ksana_runs WHERE job_id IN (:ids*) AND ended_at IS NULL GROUP BY job_id"
+)
+RUNS_PRESENT = Statement("SELECT id FROM ksana_runs WHERE id IN (:ids*)")
+
+# Turns: moving and claiming
+
+RUN_EPOCHS = Statement("SELECT id, epoch FROM ksana_runs WHERE id IN (:ids*) {for_update}")
+DUE_RUNS = Statement(
+    f"SELECT {_RUN} FROM ksana_runs WHERE {{ready}} AND queue = :queue AND priority = :priority AND due_at <= :now"
+    " ORDER BY due_at, id LIMIT :limit {skip_locked}"
+)
+CLAIM_RUNS = Statement(
+    "UPDATE ksana_runs SET state = 'RUNNING', reason = NULL, epoch = epoch + 1, attempt = attempt + 1,"
+    " node_id = :node_id, deadline_at = NULL, error = '', started_at = COALESCE(started_at, :now) WHERE id IN (:ids*)"
+)
+NEXT_DUE = Statement(
+    "SELECT due_at FROM ksana_runs WHERE {ready} AND queue = :queue AND priority = :priority ORDER BY due_at LIMIT 1"
+)
+WAITING_RUNS = Statement(
+    "SELECT id FROM ksana_runs WHERE job_id = :job_id AND ended_at IS NULL AND state = 'WAITING' AND reason = 'slot'"
+    " ORDER BY id LIMIT :limit"
+)
+ADMIT_RUNS = Statement(
+    "UPDATE ksana_runs SET state = 'SCHEDULED', reason = NULL, epoch = epoch + 1 WHERE id IN (:ids*)"
+)
+HOLDING_RUNS = Statement(
+    "SELECT job_id, COUNT(*) FROM ksana_runs WHERE job_id IN (:ids*) AND ended_at IS NULL AND state <> 'WAITING'"
+    " GROUP BY job_id"
+)
+WAITED_JOBS = Statement(
+    "SELECT DISTINCT job_id FROM ksana_runs WHERE job_id IN (:ids*) AND ended_at IS NULL AND state = 'WAITING'"
+    " AND reason = 'slot'"
+)
+RUNS_TO_CANCEL = Statement(
+    f"SELECT {_RUN} FROM ksana_runs WHERE job_id = :job_id AND ended_at IS NULL AND state IN (:states*) {{for_update}}"
+)
+RESTING_RUNS_FOLLOW = Statement(
+    "UPDATE ksana_runs SET job_version = :version WHERE job_id = :job_id AND ended_at IS NULL"
+    " AND state IN ('WAITING', 'SCHEDULED', 'RETRYING')"
+)
+
+# Reading runs
+
+RUNS_BY_ID = Statement(f"SELECT {_RUN} FROM ksana_runs WHERE id IN (:ids*)")
+RUN_BY_TOKEN = Statement(f"SELECT {_RUN} FROM ksana_runs WHERE callback_token = :token")
+LAST_RUN_IDS = Statement("SELECT MAX(id) FROM ksana_runs WHERE job_id IN (:ids*) GROUP BY job_id")
+ATTEMPTS_OF_RUN = Statement(
+    "SELECT a.run_id, a.epoch, a.number, a.node_id, a.started_at, a.ended_at, a.verdict, a.timed_out, a.code, a.error,"
+    " a.result, e.head, e.request_body, e.response_body FROM ksana_attempts a"
+    " LEFT JOIN ksana_exchanges e ON e.run_id = a.run_id AND e.epoch = a.epoch WHERE a.run_id = :run_id ORDER BY a.epoch"
+)
+FIRED_SLOTS = Statement(
+    "SELECT job_id, slot_at, state, reason, id, created_at FROM ksana_runs WHERE job_id = :job_id"
+    " AND slot_at >= :since AND slot_at < :until ORDER BY slot_at DESC LIMIT :limit"
+)
+GAPS_OF_JOB = Statement(
+    "SELECT job_id, from_at, to_at, slots, reason, recorded_at FROM ksana_gaps WHERE job_id = :job_id"
+    " AND from_at < :until AND to_at >= :since ORDER BY from_at DESC LIMIT :limit"
+)
+
+# Nodes
+
+ADD_NODE = Statement(
+    "INSERT INTO ksana_nodes (id, name, started_at, lease_until) VALUES (:id, :name, :started_at, :lease_until)"
+)
+EXTEND_LEASE = Statement(
+    "UPDATE ksana_nodes SET lease_until = :until WHERE id = :id AND lease_until > :now"
+)
+DROP_NODE = Statement("DELETE FROM ksana_nodes WHERE id = :id")
+ALL_NODES = Statement("SELECT id, name, started_at, lease_until FROM ksana_nodes ORDER BY id")
+TAKEN_RUNS = Statement("SELECT run_id, epoch FROM ksana_taken WHERE node_id = :node_id")
+FORGET_TAKEN = Statement("DELETE FROM ksana_taken WHERE node_id = :node_id")
+HELD_NODES = Statement("SELECT DISTINCT node_id FROM ksana_runs WHERE node_id IS NOT NULL")
+LIVE_NODES = Statement("SELECT id FROM ksana_nodes WHERE lease_until > :now")
+RUNS_OF_NODES = Statement(
+    f"SELECT {_RUN} FROM ksana_runs WHERE node_id IN (:node_ids*) ORDER BY id LIMIT :limit"
+)
+LAPSED_NODES = Statement("SELECT id FROM ksana_nodes WHERE lease_until <= :now")
+PAST_DEADLINE = Statement(
+    f"SELECT {_RUN} FROM ksana_runs WHERE deadline_at <= :now ORDER BY deadline_at LIMIT :limit"
+)
+
+# Retention and aggregates
+
+OLD_RUNS = Statement(
+    "SELECT id, job_id FROM ksana_runs WHERE state = :state AND ended_at < :before ORDER BY ended_at LIMIT :limit"
+)
+NEWEST_RUN_IDS = Statement("SELECT id FROM ksana_runs WHERE job_id = :job_id ORDER BY id DESC LIMIT :limit")
+DROP_RUNS = Statement("DELETE FROM ksana_runs WHERE id IN (:ids*)")
+DROP_ATTEMPTS = Statement("DELETE FROM ksana_attempts WHERE run_id IN (:ids*)")
+DROP_EXCHANGES = Statement("DELETE FROM ksana_exchanges WHERE run_id IN (:ids*)")
+DROP_GAPS = Statement("DELETE FROM ksana_gaps WHERE recorded_at < :before")
+DROP_IDEMPOTENCY = Statement("DELETE FROM ksana_idempotency WHERE created_at < :before")
+
+ROLLED_UNTIL = Statement("SELECT until_at FROM ksana_rolled WHERE one = 1")
+LOCK_ROLLED = Statement("SELECT until_at FROM ksana_rolled WHERE one = 1 {for_update}")
+SET_ROLLED = Statement("UPDATE ksana_rolled SET until_at = :until WHERE one = 1")
+FIRST_ENDED = Statement(
+    "SELECT ended_at FROM ksana_runs WHERE state = :state AND ended_at >= :since ORDER BY ended_at LIMIT 1"
+)
+ENDED_BY_MINUTE = Statement(
+    "SELECT ended_at - ended_at % 60000000 AS minute_at, kind, COUNT(*),"
+    " SUM(CASE WHEN started_at IS NULL THEN 0 ELSE ended_at - started_at END),"
+    " SUM(CASE WHEN started_at IS NULL THEN 0 ELSE started_at - due_at END) FROM ksana_runs"
+    " WHERE state = :state AND ended_at >= :since AND ended_at < :until GROUP BY 1, 2"
+)
+ROLLED_MINUTES = Statement(
+    "SELECT minute_at, kind, state, runs, busy_ms, late_ms FROM ksana_minutes"
+    " WHERE minute_at >= :since AND minute_at < :until ORDER BY minute_at, kind, state"
+)
+
+# Gauges
+
+COUNT_JOBS = Statement("SELECT enabled, COUNT(*) FROM ksana_jobs WHERE deleted_at IS NULL GROUP BY enabled")
+COUNT_UNFINISHED = Statement("SELECT state, COUNT(*) FROM ksana_runs WHERE ended_at IS NULL GROUP BY state")
+COUNT_DUE = Statement("SELECT COUNT(*), MIN(due_at) FROM ksana_runs WHERE {ready} AND due_at <= :now")
+COUNT_DEAD = Statement("SELECT COUNT(*) FROM ksana_runs WHERE state = 'DEAD_LETTER'")
+
+# Idempotency and keys
+
+IDEMPOTENT_ANSWER = Statement(
+    "SELECT scope, idem_key, fingerprint, status, body, created_at FROM ksana_idempotency"
+    " WHERE scope = :scope AND idem_key = :key"
+)
+ALL_KEYS = Statement("SELECT id, name, digest, scopes, created_at, revoked_at FROM ksana_keys ORDER BY created_at, id")
+REVOKE_KEY = Statement("UPDATE ksana_keys SET revoked_at = :now WHERE id = :id AND revoked_at IS NULL")

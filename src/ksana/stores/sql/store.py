@@ -1,0 +1,143 @@
+"""The Store on any SQL database: each verb is one step in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+
+from ksana.domain.fires import DueJob, Fire
+from ksana.domain.idempotency import IdempotencyRecord
+from ksana.domain.jobs import Job
+from ksana.domain.keys import StoredKey
+from ksana.domain.moves import Move
+from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, NodeInfo, Retention, Turn
+from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, RunQuery
+from ksana.domain.runs import Attempt, Run
+from ksana.domain.times import to_micros
+from ksana.stores.sql import firing, jobs, migrate, nodes, reading, search, sequences, turns, upkeep
+from ksana.stores.sql.catalog import Catalog
+from ksana.stores.sql.rows import key_from_row, key_to_row, record_from_row
+from ksana.stores.sql.statements import (
+    ALL_KEYS,
+    IDEMPOTENT_ANSWER,
+    KEYS,
+    PING,
+    READ_IDENTITY,
+    REVOKE_KEY,
+)
+from ksana.stores.sql.tx import Database
+
+
+class SqlStore:
+    """Jobs and runs in a SQL database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._write = database.write
+        self._read = database.read
+        self._catalog = Catalog()
+        self.parallelism = database.parallelism
+
+    async def open(self) -> None:
+        await self._database.open()
+        await migrate.migrate(self._database)
+
+    async def close(self) -> None:
+        await self._database.close()
+
+    async def ping(self) -> None:
+        await self._read(lambda tx: tx.rows(PING))
+
+    async def identity(self) -> int:
+        [(value,)] = await self._read(lambda tx: tx.rows(READ_IDENTITY))
+        return int(value)
+
+    async def reserve_ids(self, what: str, count: int) -> range:
+        return await self._write(lambda tx: sequences.reserve(tx, what, count))
+
+    async def add_jobs(self, new: Sequence[Job], record: IdempotencyRecord | None = None) -> None:
+        await self._write(lambda tx: jobs.add_jobs(tx, new, record))
+
+    async def change_jobs(self, changes: Sequence[JobChange]) -> list[Run]:
+        return await self._write(lambda tx: jobs.change_jobs(tx, changes))
+
+    async def get_jobs(self, ids: Iterable[int]) -> list[Job]:
+        return await self._read(lambda tx: reading.jobs_by_id(tx, ids))
+
+    async def find_jobs(self, query: JobQuery) -> Page[Job]:
+        return await self._read(lambda tx: search.find_jobs(tx, query))
+
+    async def fire_due(self, now: datetime, limit: int, decide: Callable[[list[DueJob]], list[Fire]]) -> Fired:
+        return await self._write(lambda tx: firing.fire_due(tx, self._catalog, now, limit, decide))
+
+    async def next_fire_at(self) -> datetime | None:
+        return await self._read(reading.next_fire_at)
+
+    async def next_due_at(self, queues: Sequence[str]) -> datetime | None:
+        return await self._read(lambda tx: reading.next_due_at(tx, queues))
+
+    async def add_run(
+        self, job_id: int, make: Callable[[Job, int], Run], record: Callable[[Run], IdempotencyRecord] | None = None
+    ) -> Run:
+        return await self._write(lambda tx: firing.add_run(tx, self._catalog, job_id, make, record))
+
+    async def turn(self, moves: Sequence[Move], claim: Claim | None = None) -> Turn:
+        return await self._write(lambda tx: turns.turn(tx, self._catalog, moves, claim))
+
+    async def get_runs(self, ids: Iterable[int]) -> list[Run]:
+        return await self._read(lambda tx: reading.runs_by_id(tx, ids))
+
+    async def run_by_token(self, token: str) -> Run | None:
+        return await self._read(lambda tx: reading.run_by_token(tx, token))
+
+    async def find_runs(self, query: RunQuery) -> Page[Run]:
+        return await self._read(lambda tx: search.find_runs(tx, query))
+
+    async def attempts(self, run_id: int) -> list[Attempt]:
+        return await self._read(lambda tx: reading.attempts(tx, run_id))
+
+    async def last_runs(self, job_ids: Iterable[int]) -> dict[int, Run]:
+        return await self._read(lambda tx: reading.last_runs(tx, job_ids))
+
+    async def fire_log(self, job_id: int, since: datetime, until: datetime, limit: int) -> list[FireRecord]:
+        return await self._read(lambda tx: reading.fire_log(tx, job_id, since, until, limit))
+
+    async def join(self, name: str, now: datetime, lease: timedelta) -> NodeInfo:
+        return await self._write(lambda tx: nodes.join(tx, name, now, lease))
+
+    async def beat(self, node_id: int, now: datetime, lease: timedelta) -> Heartbeat:
+        return await self._write(lambda tx: nodes.beat(tx, node_id, now, lease))
+
+    async def leave(self, node_id: int) -> None:
+        await self._write(lambda tx: nodes.leave(tx, node_id))
+
+    async def nodes(self) -> list[NodeInfo]:
+        return await self._read(nodes.all_nodes)
+
+    async def lapsed(self, now: datetime, limit: int) -> list[Claimed]:
+        return await self._read(lambda tx: nodes.lapsed(tx, self._catalog, now, limit))
+
+    async def prune(self, retention: Retention) -> int:
+        return await self._write(lambda tx: upkeep.prune(tx, retention))
+
+    async def roll_up(self, until: datetime) -> int:
+        return await self._write(lambda tx: upkeep.roll_up(tx, until))
+
+    async def minutes(self, since: datetime, until: datetime) -> list[Minute]:
+        return await self._read(lambda tx: upkeep.minutes(tx, since, until))
+
+    async def counts(self, now: datetime) -> Counts:
+        return await self._read(lambda tx: reading.counts(tx, now))
+
+    async def find_idempotency(self, scope: str, key: str) -> IdempotencyRecord | None:
+        rows = await self._read(lambda tx: tx.rows(IDEMPOTENT_ANSWER, scope=scope, key=key))
+        return record_from_row(rows[0]) if rows else None
+
+    async def add_key(self, key: StoredKey) -> None:
+        await self._write(lambda tx: tx.insert(KEYS, [key_to_row(key)]))
+
+    async def keys(self) -> list[StoredKey]:
+        return [key_from_row(row) for row in await self._read(lambda tx: tx.rows(ALL_KEYS))]
+
+    async def revoke_key(self, key_id: str, now: datetime) -> bool:
+        return await self._write(lambda tx: tx.run(REVOKE_KEY, id=key_id, now=to_micros(now))) > 0

@@ -1,0 +1,75 @@
+"""What a step may do inside one transaction. Each driver implements this once; every verb is written on it once."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+from ksana.stores.sql.dialects import Dialect
+from ksana.stores.sql.statements import Statement, Table
+
+T = TypeVar("T")
+
+
+class Tx(Protocol):
+    """One open transaction.
+
+    The methods are coroutines for the sake of the network drivers; SQLite's never suspend, so the same verbs run to
+    their end on its writer thread.
+    """
+
+    async def rows(self, statement: Statement, /, **values: Any) -> list[tuple[Any, ...]]:
+        """Run a query and answer all its rows."""
+        ...
+
+    async def run(self, statement: Statement, /, **values: Any) -> int:
+        """Run a change and answer how many rows it touched."""
+        ...
+
+    async def insert(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Add rows. UniqueViolation if one collides."""
+        ...
+
+    async def insert_new(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> int:
+        """Add the rows that collide with nothing and answer how many those were."""
+        ...
+
+    async def update(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Overwrite the given columns of rows that are there and locked by this transaction; the first column is the key."""
+        ...
+
+    async def swap(self, table: Table, rows: Sequence[tuple[Any, ...]], epochs: Sequence[int]) -> set[int]:
+        """Overwrite the given columns of each row (first column `id`) still at the given epoch; answer the ids that were."""
+        ...
+
+
+class UniqueViolation(Exception):
+    """A row collides with one that is there."""
+
+
+Step = Callable[[Tx], Awaitable[T]]
+
+
+class Database(Protocol):
+    """A database and its connections."""
+
+    dialect: Dialect
+    parallelism: int
+
+    async def open(self) -> None:
+        """Connect and check what the promises rest on."""
+        ...
+
+    async def close(self) -> None: ...
+
+    async def write(self, step: Step[T]) -> T:
+        """Run the step in a transaction of its own and commit it. StoreUnavailable if the database is out of reach."""
+        ...
+
+    async def read(self, step: Step[T]) -> T:
+        """Run a step that changes nothing."""
+        ...
+
+    async def exclusive(self, step: Step[T]) -> T:
+        """Run the step while no other process runs one under the same name; for migrations."""
+        ...

@@ -1,0 +1,93 @@
+"""Forgetting and summing up, in chunks small enough that nobody waits for them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from ksana.domain.ports import Retention
+from ksana.domain.queries import Minute
+from ksana.domain.states import FINAL, State
+from ksana.domain.times import from_micros, to_micros
+from ksana.stores.sql.statements import (
+    DROP_ATTEMPTS,
+    DROP_EXCHANGES,
+    DROP_GAPS,
+    DROP_IDEMPOTENCY,
+    DROP_RUNS,
+    ENDED_BY_MINUTE,
+    FIRST_ENDED,
+    LOCK_ROLLED,
+    MINUTES,
+    NEWEST_RUN_IDS,
+    OLD_RUNS,
+    ROLLED_MINUTES,
+    ROLLED_UNTIL,
+    SET_ROLLED,
+)
+from ksana.stores.sql.tx import Tx
+
+_MINUTE = 60_000_000
+
+# Dead letters wait for a person; they are never forgotten.
+_PRUNABLE = sorted(FINAL - {State.DEAD_LETTER})
+
+
+async def prune(tx: Tx, retention: Retention) -> int:
+    before = to_micros(retention.before)
+    old: dict[int, int | None] = {}
+    for state in _PRUNABLE:
+        left = retention.limit - len(old)
+        if left > 0:
+            old.update(await tx.rows(OLD_RUNS, state=state.value, before=before, limit=left))
+    kept: set[int] = set()
+    for job_id in {job_id for job_id in old.values() if job_id is not None}:
+        kept.update(row[0] for row in await tx.rows(NEWEST_RUN_IDS, job_id=job_id, limit=retention.keep_last))
+    gone = sorted(set(old) - kept)
+    if gone:
+        for statement in (DROP_EXCHANGES, DROP_ATTEMPTS, DROP_RUNS):
+            await tx.run(statement, ids=gone)
+    await tx.run(DROP_GAPS, before=before)
+    await tx.run(DROP_IDEMPOTENCY, before=before)
+    return len(gone)
+
+
+async def roll_up(tx: Tx, until: datetime) -> int:
+    end = to_micros(until) // _MINUTE * _MINUTE
+    # The row is locked, so two nodes never sum the same minute.
+    [(since,)] = await tx.rows(LOCK_ROLLED)
+    if since == 0:
+        firsts = [row[0] for state in FINAL for row in await tx.rows(FIRST_ENDED, state=state.value, since=0)]
+        since = min(firsts, default=end) // _MINUTE * _MINUTE
+    if since >= end:
+        return 0
+    stop = min(end, since + _MINUTES_PER_STEP * _MINUTE)
+    if rows := await _summed(tx, since, stop):
+        await tx.insert_new(MINUTES, rows)
+    await tx.run(SET_ROLLED, until=stop)
+    return (stop - since) // _MINUTE
+
+
+_MINUTES_PER_STEP = 60
+
+
+async def _summed(tx: Tx, since: int, until: int) -> list[tuple[int, str, str, int, int, int]]:
+    return [
+        (minute_at, kind, state.value, count, int(busy) // 1000, int(late) // 1000)
+        for state in sorted(FINAL)
+        for minute_at, kind, count, busy, late in await tx.rows(
+            ENDED_BY_MINUTE, state=state.value, since=since, until=until
+        )
+    ]
+
+
+async def minutes(tx: Tx, since: datetime, until: datetime) -> list[Minute]:
+    start, end = to_micros(since) // _MINUTE * _MINUTE, to_micros(until)
+    [(rolled,)] = await tx.rows(ROLLED_UNTIL)
+    rows = await tx.rows(ROLLED_MINUTES, since=start, until=min(end, max(rolled, start)))
+    rows += sorted(await _summed(tx, max(start, rolled), end))
+    return [
+        Minute(
+            minute_at=from_micros(minute_at), kind=kind, state=State(state), count=count, busy_ms=busy, late_ms=late
+        )
+        for minute_at, kind, state, count, busy, late in rows
+    ]

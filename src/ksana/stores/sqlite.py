@@ -1,0 +1,283 @@
+"""SQLite: one writer thread that commits whatever has gathered while it was busy, and readers that never block it.
+
+Every acknowledged change was flushed to the disk first (`synchronous=FULL`); a group of changes shares one flush.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import sqlite3
+import threading
+from collections.abc import Awaitable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ksana.domain.errors import StoreUnavailable
+from ksana.stores.sql.compile import Compiled, compile_statement, expand
+from ksana.stores.sql.dialects import SQLITE
+from ksana.stores.sql.statements import Statement, Table
+from ksana.stores.sql.tx import Step, UniqueViolation
+
+T = TypeVar("T")
+
+_GROUP = 256
+_READERS = 2
+_BUSY = 10.0
+
+
+class SqliteTx:
+    """A transaction on one connection. Its coroutines never suspend, so a thread can run them to the end."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._execute = connection.execute
+        self._compiled: dict[Statement, Compiled] = {}
+        self._bulk: dict[tuple[str, Table], str] = {}
+
+    async def rows(self, statement: Statement, /, **values: Any) -> list[tuple[Any, ...]]:
+        return self._execute(*self._ready(statement, values)).fetchall()
+
+    async def run(self, statement: Statement, /, **values: Any) -> int:
+        return self._execute(*self._ready(statement, values)).rowcount
+
+    def _ready(self, statement: Statement, values: dict[str, Any]) -> tuple[str, list[Any]]:
+        compiled = self._compiled.get(statement)
+        if compiled is None:
+            compiled = self._compiled[statement] = compile_statement(statement, SQLITE)
+        return expand(compiled, values, "?")
+
+    async def insert(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+        try:
+            self._connection.executemany(self._text("INSERT", table, _insert), rows)
+        except sqlite3.IntegrityError as error:
+            raise UniqueViolation(str(error)) from error
+
+    async def insert_new(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> int:
+        return self._connection.executemany(self._text("INSERT NEW", table, _insert_new), rows).rowcount
+
+    async def update(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+        self._connection.executemany(self._text("UPDATE", table, _update), [(*row[1:], row[0]) for row in rows])
+
+    async def swap(self, table: Table, rows: Sequence[tuple[Any, ...]], epochs: Sequence[int]) -> set[int]:
+        text, execute = self._text("SWAP", table, _swap), self._execute
+        return {
+            row[0]
+            for row, epoch in zip(rows, epochs, strict=True)
+            if execute(text, (*row[1:], row[0], epoch)).rowcount
+        }
+
+    def _text(self, verb: str, table: Table, make: Any) -> str:
+        text = self._bulk.get((verb, table))
+        if text is None:
+            text = self._bulk[verb, table] = make(table)
+        return text
+
+
+def _insert(table: Table) -> str:
+    return f"INSERT INTO {table.name} ({', '.join(table.names)}) VALUES ({', '.join('?' * len(table.names))})"
+
+
+def _insert_new(table: Table) -> str:
+    return f"{_insert(table)} ON CONFLICT DO NOTHING"
+
+
+def _update(table: Table) -> str:
+    key, *others = table.names
+    return f"UPDATE {table.name} SET {', '.join(f'{name} = ?' for name in others)} WHERE {key} = ?"
+
+
+def _swap(table: Table) -> str:
+    return f"{_update(table)} AND epoch = ?"
+
+
+def _finish(step: Awaitable[T]) -> T:
+    """Run a coroutine that never suspends."""
+    iterator = step.__await__()
+    try:
+        next(iterator)
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
+    raise AssertionError("a step on SQLite must not wait for anything")
+
+
+class _Job:
+    """A step on its way through the writer thread."""
+
+    __slots__ = ("error", "future", "loop", "result", "step")
+
+    def __init__(self, step: Step[Any], loop: asyncio.AbstractEventLoop) -> None:
+        self.step = step
+        self.loop = loop
+        self.future: asyncio.Future[Any] = loop.create_future()
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+    def settle(self) -> None:
+        if self.future.done():
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)
+
+
+class SqliteDatabase:
+    """A SQLite file, shared by the processes of one host."""
+
+    dialect = SQLITE
+    # One turn is committed while the next is being gathered; more would only wait in line.
+    parallelism = 2
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._readers: ThreadPoolExecutor | None = None
+        self._local = threading.local()
+        self._reader_connections: list[sqlite3.Connection] = []
+
+    async def open(self) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        connection = await asyncio.to_thread(self._connect_writer)
+        self._thread = threading.Thread(target=self._write_loop, args=(connection,), name="ksana-sqlite", daemon=True)
+        self._thread.start()
+        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="ksana-sqlite-read")
+
+    async def close(self) -> None:
+        if self._thread is not None:
+            self._queue.put(None)
+            await asyncio.to_thread(self._thread.join)
+            self._thread = None
+        if self._readers is not None:
+            self._readers.shutdown(wait=True)
+            self._readers = None
+        for connection in self._reader_connections:
+            connection.close()
+        self._reader_connections.clear()
+        self._local = threading.local()
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
+        # More rows than fit the page cache are rarely touched at once; larger mmap only costs address space.
+        for pragma in ("foreign_keys=OFF", "temp_store=MEMORY", "cache_size=-65536"):
+            connection.execute(f"PRAGMA {pragma}")
+        return connection
+
+    def _connect_writer(self) -> sqlite3.Connection:
+        try:
+            connection = self._connect()
+            [(mode,)] = connection.execute("PRAGMA journal_mode=WAL").fetchall()
+            connection.execute("PRAGMA synchronous=FULL")
+            [(health,)] = connection.execute("PRAGMA quick_check(1)").fetchall()
+        except sqlite3.DatabaseError as error:
+            raise StoreUnavailable(f"{self._path} cannot be opened: {error}") from error
+        if mode != "wal":
+            raise StoreUnavailable(f"{self._path}: this file system cannot hold a write-ahead log; use a local disk")
+        if health != "ok":
+            raise StoreUnavailable(f"{self._path} is damaged ({health}); restore it from a backup")
+        return connection
+
+    async def write(self, step: Step[T]) -> T:
+        if self._thread is None:
+            raise StoreUnavailable(f"{self._path} is not open")
+        job = _Job(step, asyncio.get_running_loop())
+        self._queue.put(job)
+        result: T = await job.future
+        return result
+
+    async def exclusive(self, step: Step[T]) -> T:
+        # A write transaction excludes every other writer, and SQLite changes its schema inside it.
+        return await self.write(step)
+
+    def _write_loop(self, connection: sqlite3.Connection) -> None:
+        tx = SqliteTx(connection)
+        while True:
+            group = self._gather()
+            if group:
+                self._commit(connection, tx, group)
+                for loop in {job.loop for job in group}:
+                    _deliver(loop, [job for job in group if job.loop is loop])
+            if not group or len(group) == 0:
+                break
+        connection.close()
+
+    def _gather(self) -> list[_Job]:
+        """The next step and whatever else has come in meanwhile; empty when it is time to stop."""
+        group: list[_Job] = []
+        job = self._queue.get()
+        while job is not None:
+            group.append(job)
+            if len(group) == _GROUP:
+                return group
+            try:
+                job = self._queue.get_nowait()
+            except queue.Empty:
+                return group
+        if group:
+            self._queue.put(None)
+        return group
+
+    def _commit(self, connection: sqlite3.Connection, tx: SqliteTx, group: list[_Job]) -> None:
+        try:
+            # A deferred transaction would fail at its first write, without the patience of the busy timeout.
+            connection.execute("BEGIN IMMEDIATE")
+            for job in group:
+                _run_in_savepoint(connection, tx, job)
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            for job in group:
+                job.error = StoreUnavailable(f"{self._path}: {error}")
+
+    async def read(self, step: Step[T]) -> T:
+        if self._readers is None:
+            raise StoreUnavailable(f"{self._path} is not open")
+        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, step)
+
+    def _read(self, step: Step[T]) -> T:
+        tx: SqliteTx | None = getattr(self._local, "tx", None)
+        if tx is None:
+            connection = self._connect()
+            # Only the writer checkpoints: versions before 3.51.3 can lose the log's tail when two do at once.
+            connection.execute("PRAGMA wal_autocheckpoint=0")
+            connection.execute("PRAGMA query_only=ON")
+            self._reader_connections.append(connection)
+            self._local.connection = connection
+            tx = self._local.tx = SqliteTx(connection)
+        connection = self._local.connection
+        try:
+            connection.execute("BEGIN")
+            try:
+                return _finish(step(tx))
+            finally:
+                connection.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            raise StoreUnavailable(f"{self._path}: {error}") from error
+
+
+def _run_in_savepoint(connection: sqlite3.Connection, tx: SqliteTx, job: _Job) -> None:
+    """One step of the group: if it fails, only its own changes go."""
+    connection.execute("SAVEPOINT step")
+    try:
+        job.result = _finish(job.step(tx))
+    except sqlite3.OperationalError:
+        # The database itself is in trouble (disk full, I/O): the whole group fails with it.
+        raise
+    except BaseException as error:
+        job.error = error
+        connection.execute("ROLLBACK TO step")
+    connection.execute("RELEASE step")
+
+
+def _deliver(loop: asyncio.AbstractEventLoop, jobs: list[_Job]) -> None:
+    def settle() -> None:
+        for job in jobs:
+            job.settle()
+
+    # A loop that was closed meanwhile has nobody left to tell.
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(settle)

@@ -1,0 +1,139 @@
+"""Targets that need nothing but themselves: noop, echo, sleep and fail, for trials and tests."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from ksana.domain.durations import format_duration, parse_duration
+from ksana.domain.errors import InvalidArgument, Problem
+from ksana.domain.outcomes import SUCCESS, AttemptContext, Outcome, Verdict
+from ksana.targets.checks import not_json, unknown_fields
+from ksana.targets.services import TargetServices
+
+_FAIL_MESSAGE = "failed as configured"
+
+
+class _Simple:
+    """What the targets here share: they hold nothing and wait for nobody."""
+
+    def awaits_callback(self, config: dict[str, Any]) -> bool:
+        return False
+
+    async def close(self) -> None:
+        return None
+
+
+class NoopTarget(_Simple):
+    """Succeeds at once."""
+
+    kind = "noop"
+
+    def check(self, config: dict[str, Any]) -> dict[str, Any]:
+        _refuse(unknown_fields(self.kind, config, ()))
+        return {}
+
+    async def execute(self, context: AttemptContext, config: dict[str, Any]) -> Outcome:
+        return SUCCESS
+
+
+class EchoTarget(_Simple):
+    """Succeeds with its `message` as result, or with the run's input if there is no message."""
+
+    kind = "echo"
+
+    def check(self, config: dict[str, Any]) -> dict[str, Any]:
+        problems = unknown_fields(self.kind, config, ("message",))
+        message = config.get("message")
+        _refuse(problems + not_json("message", message))
+        return {"message": message}
+
+    async def execute(self, context: AttemptContext, config: dict[str, Any]) -> Outcome:
+        message = config.get("message")
+        said = context.input if message is None else message
+        if said is None:
+            return SUCCESS
+        if problems := not_json("input", said):
+            return Outcome(Verdict.FAIL, error=f"input {problems[0].message}")
+        return Outcome(Verdict.SUCCESS, result=msgspec.json.encode(said))
+
+
+class SleepTarget(_Simple):
+    """Succeeds after the span in `for`, as the injected clock counts it."""
+
+    kind = "sleep"
+
+    def __init__(self, sleep: Callable[[timedelta], Awaitable[None]]) -> None:
+        self._sleep = sleep
+
+    def check(self, config: dict[str, Any]) -> dict[str, Any]:
+        problems = unknown_fields(self.kind, config, ("for",))
+        if "for" not in config:
+            problems.append(Problem("for", 'is missing; say how long, for example "5s"'))
+        else:
+            try:
+                parse_duration(config["for"], "for")
+            except InvalidArgument as error:
+                problems += error.problems
+        _refuse(problems)
+        return {"for": config["for"]}
+
+    async def execute(self, context: AttemptContext, config: dict[str, Any]) -> Outcome:
+        span = parse_duration(config["for"], "for")
+        await self._sleep(min(span, context.timeout))
+        if span > context.timeout:
+            return Outcome(
+                Verdict.RETRY, error=f"timed out after {format_duration(context.timeout)}", timed_out=True
+            )
+        return SUCCESS
+
+
+class FailTarget(_Simple):
+    """Fails with its `message`, in the first `times` attempts or always; for good if `retry` is false."""
+
+    kind = "fail"
+
+    def check(self, config: dict[str, Any]) -> dict[str, Any]:
+        problems = unknown_fields(self.kind, config, ("message", "retry", "times"))
+        message = config.get("message", _FAIL_MESSAGE)
+        retry = config.get("retry", True)
+        times = config.get("times")
+        if not isinstance(message, str):
+            problems.append(Problem("message", "is the text of the error, so it must be a string"))
+        if not isinstance(retry, bool):
+            problems.append(Problem("retry", "must be true or false"))
+        if times is not None and (type(times) is not int or times < 0):
+            problems.append(Problem("times", "must be a whole number of attempts, or absent to fail always"))
+        _refuse(problems)
+        return {"message": message, "retry": retry, "times": times}
+
+    async def execute(self, context: AttemptContext, config: dict[str, Any]) -> Outcome:
+        times = config.get("times")
+        if times is not None and context.attempt > times:
+            return SUCCESS
+        verdict = Verdict.RETRY if config.get("retry", True) else Verdict.FAIL
+        return Outcome(verdict, error=config.get("message", _FAIL_MESSAGE))
+
+
+def build_noop(services: TargetServices) -> NoopTarget:
+    return NoopTarget()
+
+
+def build_echo(services: TargetServices) -> EchoTarget:
+    return EchoTarget()
+
+
+def build_sleep(services: TargetServices) -> SleepTarget:
+    return SleepTarget(services.sleep)
+
+
+def build_fail(services: TargetServices) -> FailTarget:
+    return FailTarget()
+
+
+def _refuse(problems: list[Problem]) -> None:
+    if problems:
+        raise InvalidArgument(problems)

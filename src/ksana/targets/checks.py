@@ -1,0 +1,40 @@
+"""Questions every config check asks: is the field known, and what was probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+import msgspec
+
+from ksana.domain.errors import InvalidArgument, Problem
+
+
+def unknown_fields(kind: str, config: Mapping[str, Any], known: tuple[str, ...]) -> list[Problem]:
+    """A problem for every field the target would not honour; InvalidArgument if the config is no map."""
+    if not isinstance(config, Mapping):
+        raise InvalidArgument.of(
+            "", f"the config of a {kind} target is a map of fields, not {type(config).__name__}"
+        )
+    takes = f"it takes {', '.join(known)}" if known else "it takes none"
+    return [
+        Problem(str(name), f"is not a field of the {kind} target; {takes}{did_you_mean(str(name), known)}")
+        for name in config
+        if name not in known
+    ]
+
+
+def did_you_mean(word: str, options: Iterable[str]) -> str:
+    """`; did you mean …?` or nothing, to be put behind a complaint about `word`."""
+    near = get_close_matches(word, options, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def not_json(field: str, value: object) -> list[Problem]:
+    """A problem if the value could not be stored: configs live in the store as JSON."""
+    try:
+        msgspec.json.encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
+        return [Problem(field, f"holds what JSON cannot: {error}")]
+    return []

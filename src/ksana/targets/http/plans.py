@@ -1,0 +1,179 @@
+"""A config compiled once, so that an attempt only has to fill in what differs from the last one."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from ksana.domain.outcomes import AttemptContext
+from ksana.targets.http import templates
+from ksana.targets.http.bodies import JSON, Body, body_of, inferred_type, with_callback
+from ksana.targets.http.config import HttpConfig, Mode, checked, value_problem
+from ksana.targets.http.destinations import Destination, destination_of
+from ksana.targets.http.redaction import Secrets
+from ksana.targets.http.templates import Place, Template
+from ksana.targets.http.variables import (
+    ATTEMPT_HEADERS,
+    CALLBACK_HEADERS,
+    PROTECTED_HEADERS,
+    attempt_values,
+    variables,
+)
+
+_BODY_METHODS = ("POST", "PUT", "PATCH")
+_CACHED_BODY = 64 * 1024
+
+
+class Request(msgspec.Struct, frozen=True):
+    """One request of an attempt, ready to be sent."""
+
+    method: str
+    to: Destination
+    headers: list[tuple[str, str]]
+    body: bytes
+    is_async: bool
+    has_secrets: bool
+
+    @property
+    def line(self) -> str:
+        return f"{self.method} {self.to.shown}"
+
+
+class Plan:
+    """What can be said about the requests of a config before there is an attempt."""
+
+    def __init__(
+        self, config: HttpConfig, defaults: Mapping[str, str], secrets: Secrets, ours: frozenset[str]
+    ) -> None:
+        """`defaults` are headers the config's own replace; names in `ours` (lower case) are never taken from it."""
+        self.is_async = config.mode is Mode.ASYNC
+        self._method = config.method
+        self._url = templates.in_text(config.url, Place.URL)
+        self._source = config.url
+        self._to = None if self._url is not None else destination_of(config.url)
+        merged = {name.lower(): (name, value) for name, value in defaults.items()}
+        merged |= {name.lower(): (name, value) for name, value in config.headers}
+        for name in PROTECTED_HEADERS | ours:
+            merged.pop(name, None)
+        self._names = frozenset(merged)
+        compiled = [(name, value, templates.in_text(value)) for name, value in merged.values()]
+        self._headers = [(name, value) for name, value, template in compiled if template is None]
+        self._filled = [(name, template) for name, _, template in compiled if template is not None]
+        self._all_attempt_headers = not any(name.lower() in self._names for name in ATTEMPT_HEADERS)
+        self._has_secrets = any(name in secrets for name in self._names)
+        declared = merged.get("content-type", ("", ""))[1] or None
+        text = config.body if config.json is None else config.json.decode()
+        self._body: Body = body_of(text or "", declared if declared or config.json is None else JSON)
+        if self._body.content_type and declared is None:
+            self._headers.append(("Content-Type", self._body.content_type))
+        self._has_type = declared is not None or bool(self._body.content_type)
+        self._is_static = self._url is None and not self._filled and self._body.template is None
+        self.weight = len(self._body.content)
+
+    def request(self, context: AttemptContext, forced_async: bool) -> Request:
+        """The first request of this attempt. ValueError if what was filled in cannot be sent."""
+        is_async = forced_async or self.is_async
+        headers = self._headers + self._attempt_headers(context)
+        if self._is_static and not is_async:
+            assert self._to is not None
+            return self._ready(self._to, headers, self._body.content, False)
+        values = variables(context)
+        to = self._to or self._destination(values, context.input)
+        headers += [self._header(name, template, values, context.input) for name, template in self._filled]
+        body = self._body.fill(values, context.input)
+        if is_async:
+            to, body = self._with_callback(to, headers, body, context)
+        if not self._has_type and (content_type := inferred_type(body)):
+            headers.append(("Content-Type", content_type))
+        return self._ready(to, headers, body, is_async)
+
+    def _ready(self, to: Destination, headers: list[tuple[str, str]], body: bytes, is_async: bool) -> Request:
+        has_secrets = self._has_secrets
+        if to.authorization and "authorization" not in self._names:
+            headers.append(("Authorization", to.authorization))
+            has_secrets = True
+        return Request(self._method, to, headers, body, is_async, has_secrets)
+
+    def _attempt_headers(self, context: AttemptContext) -> list[tuple[str, str]]:
+        pairs = zip(ATTEMPT_HEADERS, attempt_values(context), strict=True)
+        if self._all_attempt_headers:
+            return list(pairs)
+        return [pair for pair in pairs if pair[0].lower() not in self._names]
+
+    def _destination(self, values: Mapping[str, str], given: Any) -> Destination:
+        assert self._url is not None
+        text = self._url.fill(values, given)
+        try:
+            return destination_of(text)
+        except ValueError as error:
+            raise ValueError(f"target.url, filled in as {text[:200]!r}, {error}") from None
+
+    @staticmethod
+    def _header(name: str, template: Template, values: Mapping[str, str], given: Any) -> tuple[str, str]:
+        value = template.fill(values, given)
+        if problem := value_problem(value):
+            raise ValueError(f"target.headers.{name}, filled in, {problem}")
+        return name, value
+
+    def _with_callback(
+        self, to: Destination, headers: list[tuple[str, str]], body: bytes, context: AttemptContext
+    ) -> tuple[Destination, bytes]:
+        url, token = context.callback_url, context.callback_token
+        pairs = zip(CALLBACK_HEADERS, (url, token), strict=True)
+        headers += [pair for pair in pairs if pair[0].lower() not in self._names]
+        if body or self._method in _BODY_METHODS:
+            body = with_callback(body, url, token)
+        elif self._method == "GET":
+            there = {name for name, _ in to.url.query_pairs}
+            asked = [("callback_url", url), ("callback_token", token)]
+            to = to.with_query([pair for pair in asked if pair[0] not in there])
+        return to, body
+
+
+class Plans:
+    """The plans of the configs seen last."""
+
+    def __init__(
+        self, size: int, defaults: Mapping[str, str], secrets: Secrets, ours: frozenset[str]
+    ) -> None:
+        self._size = size
+        self._defaults = defaults
+        self._secrets = secrets
+        self._ours = ours
+        self._kept: OrderedDict[object, Plan] = OrderedDict()
+
+    def plan(self, config: dict[str, Any]) -> Plan:
+        """The plan for this config. Found by content: a job read from a store is a new object every time."""
+        key = _key(config)
+        plan = self._kept.get(key)
+        if plan is not None:
+            self._kept.move_to_end(key)
+            return plan
+        plan = self.compiled(config)
+        if plan.weight <= _CACHED_BODY:
+            self._kept[key] = plan
+            if len(self._kept) > self._size:
+                self._kept.popitem(last=False)
+        return plan
+
+    def compiled(self, config: dict[str, Any]) -> Plan:
+        """A plan that is not kept, or InvalidArgument."""
+        return Plan(checked(config), self._defaults, self._secrets, self._ours)
+
+
+def _key(config: dict[str, Any]) -> object:
+    get = config.get
+    headers, json = get("headers"), get("json")
+    key = (
+        get("url"),
+        get("method"),
+        get("body"),
+        get("mode"),
+        tuple(headers.items()) if headers else None,
+        None if json is None else msgspec.json.encode(json),
+    )
+    hash(key)
+    return key

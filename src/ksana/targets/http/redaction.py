@@ -1,0 +1,26 @@
+"""Secrets in headers: what may be shown of them, and which must not follow a redirect to another host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key"})
+MASK = "***"
+
+
+class Secrets:
+    """The names of headers whose values nobody may see."""
+
+    def __init__(self, more: Iterable[str] = ()) -> None:
+        self._names = SECRET_HEADERS | {name.lower() for name in more}
+
+    def __contains__(self, name: str) -> bool:
+        return name.lower() in self._names
+
+    def masked(self, headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+        """The headers as they may be shown."""
+        return {name: MASK if name.lower() in self._names else value for name, value in headers}
+
+    def without(self, headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+        """The headers that are no secrets."""
+        return [pair for pair in headers if pair[0].lower() not in self._names]

@@ -1,0 +1,198 @@
+"""One specimen of every kind of target, with configs that behave in known ways. A new target adds a line to CASES."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from ksana.domain.outcomes import AttemptContext
+from ksana.domain.ports import Target
+from ksana.targets.builtin import EchoTarget, FailTarget, NoopTarget, SleepTarget
+from ksana.targets.python import PythonTarget, cancelled
+from ksana.targets.signals import Fail, Retry
+from tests.targets.probe import Probe
+
+
+async def _nothing_to_wait_for(count: int) -> None:
+    raise AssertionError("this target has no config that hangs")
+
+
+@dataclass
+class Specimen:
+    """A target, and configs of it: one that succeeds, some that fail each in its way, one that hangs.
+
+    `seen` gives (attempt, fence) of every successful call as the callee was told; `settles_at` waits until so many
+    hanging calls are under way.
+    """
+
+    target: Target
+    succeeds: dict[str, Any] | None = None
+    fails: list[dict[str, Any]] = field(default_factory=list)
+    hangs: dict[str, Any] | None = None
+    seen: Callable[[], list[tuple[int, int]]] = list
+    settles_at: Callable[[int], Awaitable[None]] = _nothing_to_wait_for
+
+
+class Case(NamedTuple):
+    """How to open a specimen, and which of its configs there are (`succeeds`, `fails`, `hangs`, `seen`)."""
+
+    kind: str
+    open: Callable[[], AbstractAsyncContextManager[Specimen]]
+    has: frozenset[str]
+
+
+@asynccontextmanager
+async def noop() -> AsyncIterator[Specimen]:
+    yield Specimen(NoopTarget(), succeeds={})
+
+
+@asynccontextmanager
+async def echo() -> AsyncIterator[Specimen]:
+    yield Specimen(EchoTarget(), succeeds={"message": {"said": ["hello", 1]}})
+
+
+@asynccontextmanager
+async def fail() -> AsyncIterator[Specimen]:
+    yield Specimen(
+        FailTarget(),
+        succeeds={"times": 0},
+        fails=[{}, {"message": "no such luck"}, {"retry": False}, {"times": 3}],
+    )
+
+
+@asynccontextmanager
+async def sleep() -> AsyncIterator[Specimen]:
+    probe = Probe()
+
+    async def virtual_sleep(span: timedelta) -> None:
+        with probe:
+            await (asyncio.sleep(0) if span < timedelta(minutes=1) else asyncio.Event().wait())
+
+    yield Specimen(
+        SleepTarget(virtual_sleep),
+        succeeds={"for": "5s"},
+        hangs={"for": "24h"},
+        settles_at=probe.settles_at,
+    )
+
+
+@asynccontextmanager
+async def python_in_thread() -> AsyncIterator[Specimen]:
+    probe = Probe()
+    told: list[tuple[int, int]] = []
+
+    def succeed(run: AttemptContext) -> dict[str, int]:
+        told.append((run.attempt, run.fence))
+        return {"attempt": run.attempt}
+
+    def hang() -> None:
+        with probe:
+            cancelled(within=timedelta(seconds=60))
+
+    functions = {"succeed": succeed, "hang": hang, **{raiser.__name__: raiser for raiser in _RAISERS}}
+    target = PythonTarget(functions, threads=4)
+    yield _python_specimen(target, told, probe)
+    await target.close()
+
+
+@asynccontextmanager
+async def python_in_loop() -> AsyncIterator[Specimen]:
+    probe = Probe()
+    told: list[tuple[int, int]] = []
+
+    async def succeed(run: AttemptContext) -> dict[str, int]:
+        await asyncio.sleep(0)
+        told.append((run.attempt, run.fence))
+        return {"attempt": run.attempt}
+
+    async def hang() -> None:
+        with probe:
+            await asyncio.Event().wait()
+
+    functions = {"succeed": succeed, "hang": hang, **{raiser.__name__: _async(raiser) for raiser in _RAISERS}}
+    target = PythonTarget(functions, threads=1)
+    yield _python_specimen(target, told, probe)
+    await target.close()
+
+
+def _python_specimen(target: PythonTarget, told: list[tuple[int, int]], probe: Probe) -> Specimen:
+    return Specimen(
+        target,
+        succeeds={"function": "succeed"},
+        fails=[{"function": raiser.__name__} for raiser in _RAISERS],
+        hangs={"function": "hang"},
+        seen=lambda: told,
+        settles_at=probe.settles_at,
+    )
+
+
+def raise_error() -> None:
+    raise LookupError("no row 7")
+
+
+def raise_exit() -> None:
+    raise SystemExit(3)
+
+
+def raise_interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def raise_stop() -> None:
+    raise StopIteration
+
+
+def raise_cancelled() -> None:
+    raise asyncio.CancelledError
+
+
+def raise_retry() -> None:
+    raise Retry(timedelta(seconds=9), "busy")
+
+
+def raise_fail() -> None:
+    raise Fail("no such customer")
+
+
+def raise_timeout() -> None:
+    raise TimeoutError
+
+
+def return_what_json_cannot_hold() -> object:
+    return object()
+
+
+_RAISERS: list[Callable[[], object]] = [
+    raise_error,
+    raise_exit,
+    raise_interrupt,
+    raise_stop,
+    raise_cancelled,
+    raise_retry,
+    raise_fail,
+    raise_timeout,
+    return_what_json_cannot_hold,
+]
+
+
+def _async(function: Callable[[], object]) -> Callable[[], Awaitable[object]]:
+    async def call() -> object:
+        return function()
+
+    return call
+
+
+_ALL = frozenset({"succeeds", "fails", "hangs", "seen"})
+
+CASES = [
+    Case("noop", noop, frozenset({"succeeds"})),
+    Case("echo", echo, frozenset({"succeeds"})),
+    Case("fail", fail, frozenset({"succeeds", "fails"})),
+    Case("sleep", sleep, frozenset({"succeeds", "hangs"})),
+    Case("python-thread", python_in_thread, _ALL),
+    Case("python-async", python_in_loop, _ALL),
+]

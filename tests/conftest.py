@@ -161,7 +161,7 @@ def mysql_shared(mysql_databases: Databases) -> SharedDatabase:
 
 @pytest.fixture
 def fresh_postgres_database(postgres_databases: Databases) -> Iterator[FreshDatabase]:
-    """Make virgin databases (about 50 ms each), gone after the test."""
+    """Make virgin databases (about 0.1 s each), gone after the test."""
     yield from _fresh(postgres_databases)
 
 

@@ -233,12 +233,14 @@ WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
 
 def random_expression(draw: random.Random) -> str:
+    # To croniter a day field that lists everything is a star; here, as in Vixie cron, only a star is a star.
+    date, weekday = draw.randint(1, 2), draw.randint(0, 1)
     fields = [
         random_field(draw, 0, 59),
         random_field(draw, 0, 23),
-        random_field(draw, 1, 31),
+        random_field(draw, date, date + 29),
         random_field(draw, 1, 12, MONTHS),
-        random_field(draw, 0, 6, WEEKDAYS),
+        random_field(draw, weekday, weekday + 5, WEEKDAYS[weekday:]),
     ]
     if draw.random() < 0.25:
         fields.insert(0, random_field(draw, 0, 59))

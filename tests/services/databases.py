@@ -52,8 +52,6 @@ class SharedDatabase:
         if self._seeded is None:
             self._loop.run(migrate(self._url))
             self._seeded = frozenset(self._loop.run(self._service.filled_tables(self._url)))
-            return self._url
-        dirty = [t for t in self._loop.run(self._service.filled_tables(self._url)) if t not in self._seeded]
-        if dirty:
-            self._loop.run(self._service.delete_rows(self._url, dirty))
+        else:
+            self._loop.run(self._service.empty(self._url, self._seeded))
         return self._url

@@ -98,24 +98,29 @@ class MySql:
 
     async def filled_tables(self, url: str) -> list[str]:
         async with _cursor(url) as cursor:
-            await cursor.execute(
-                "SELECT table_name FROM information_schema.tables"
-                " WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'"
-            )
-            tables = [f"`{name}`" for (name,) in await cursor.fetchall()]
-            if not tables:
-                return []
-            probes = [f"SELECT {n} FROM DUAL WHERE EXISTS (SELECT 1 FROM {t})" for n, t in enumerate(tables)]
-            await cursor.execute(" UNION ALL ".join(probes))
-            return [tables[n] for (n,) in await cursor.fetchall()]
+            return await _filled(cursor)
 
-    async def delete_rows(self, url: str, tables: list[str]) -> None:
+    async def empty(self, url: str, keep: frozenset[str]) -> None:
         async with _cursor(url) as cursor:
+            tables = [table for table in await _filled(cursor) if table not in keep]
             await cursor.execute("SET foreign_key_checks = 0, innodb_lock_wait_timeout = 5")
             await cursor.execute("START TRANSACTION")
             for table in tables:
                 await cursor.execute(f"DELETE FROM {table}")
             await cursor.execute("COMMIT")
+
+
+async def _filled(cursor: Any) -> list[str]:
+    await cursor.execute(
+        "SELECT table_name FROM information_schema.tables"
+        " WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'"
+    )
+    tables = [f"`{name}`" for (name,) in await cursor.fetchall()]
+    if not tables:
+        return []
+    probes = [f"SELECT {n} FROM DUAL WHERE EXISTS (SELECT 1 FROM {t})" for n, t in enumerate(tables)]
+    await cursor.execute(" UNION ALL ".join(probes))
+    return [tables[n] for (n,) in await cursor.fetchall()]
 
 
 @asynccontextmanager

@@ -54,5 +54,5 @@ class SqlService(Service, Protocol):
     async def filled_tables(self, url: str) -> list[str]:
         """Name the tables that hold at least one row."""
 
-    async def delete_rows(self, url: str, tables: list[str]) -> None:
-        """Delete every row of these tables, whatever refers to them."""
+    async def empty(self, url: str, keep: frozenset[str]) -> None:
+        """Delete every row of every table but these, whatever refers to it."""

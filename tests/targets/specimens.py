@@ -1,4 +1,4 @@
-"""One specimen of every kind of target, with configs that behave in known ways. A new target adds a line to CASES."""
+"""One specimen of every target, with configs that behave in known ways. A new target adds a line to CASES."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from ksana.domain.outcomes import AttemptContext
 from ksana.domain.ports import Target
 from ksana.targets.builtin import EchoTarget, FailTarget, NoopTarget, SleepTarget
+from ksana.targets.http import HttpTarget, TargetPolicy
 from ksana.targets.python import PythonTarget, cancelled
 from ksana.targets.signals import Fail, Retry
+from tests.kit.sink import Drop, Hang, Raw, Reply, Sink
 from tests.targets.probe import Probe
 
 
@@ -25,8 +27,8 @@ async def _nothing_to_wait_for(count: int) -> None:
 class Specimen:
     """A target, and configs of it: one that succeeds, some that fail each in its way, one that hangs.
 
-    `seen` gives (attempt, fence) of every successful call as the callee was told; `settles_at` waits until so many
-    hanging calls are under way.
+    `seen` gives (attempt, fence) of every successful call as the callee was told; `settles_at` waits until so
+    many hanging calls are under way.
     """
 
     target: Target
@@ -70,7 +72,7 @@ async def sleep() -> AsyncIterator[Specimen]:
 
     async def virtual_sleep(span: timedelta) -> None:
         with probe:
-            await (asyncio.sleep(0) if span < timedelta(minutes=1) else asyncio.Event().wait())
+            await (asyncio.sleep(0) if span < timedelta(seconds=10) else asyncio.Event().wait())
 
     yield Specimen(
         SleepTarget(virtual_sleep),
@@ -93,7 +95,11 @@ async def python_in_thread() -> AsyncIterator[Specimen]:
         with probe:
             cancelled(within=timedelta(seconds=60))
 
-    functions = {"succeed": succeed, "hang": hang, **{raiser.__name__: raiser for raiser in _RAISERS}}
+    functions: dict[str, Callable[..., Any]] = {
+        "succeed": succeed,
+        "hang": hang,
+        **{raiser.__name__: raiser for raiser in _RAISERS},
+    }
     target = PythonTarget(functions, threads=4)
     yield _python_specimen(target, told, probe)
     await target.close()
@@ -113,10 +119,48 @@ async def python_in_loop() -> AsyncIterator[Specimen]:
         with probe:
             await asyncio.Event().wait()
 
-    functions = {"succeed": succeed, "hang": hang, **{raiser.__name__: _async(raiser) for raiser in _RAISERS}}
+    functions: dict[str, Callable[..., Any]] = {
+        "succeed": succeed,
+        "hang": hang,
+        **{raiser.__name__: _async(raiser) for raiser in _RAISERS},
+    }
     target = PythonTarget(functions, threads=1)
     yield _python_specimen(target, told, probe)
     await target.close()
+
+
+@asynccontextmanager
+async def http() -> AsyncIterator[Specimen]:
+    policy = TargetPolicy.of(allow_loopback=True, allow_private=False)
+    target = HttpTarget(policy=policy, now=lambda: datetime(2026, 1, 5, 9, 0, tzinfo=UTC))
+    async with Sink() as sink:
+        good = sink.on("/good", Reply())
+
+        def told() -> list[tuple[int, int]]:
+            headers = [(r.header("X-Ksana-Attempt"), r.header("X-Ksana-Fence")) for r in sink.to("/good")]
+            return [(int(attempt or 0), int(fence or 0)) for attempt, fence in headers]
+
+        async def settles_at(count: int) -> None:
+            if count:
+                await sink.wait_for(count, path="/hang")
+            else:
+                await sink.wait_until(lambda: not sink.open, "every connection to close")
+
+        yield Specimen(
+            target,
+            succeeds={"url": good},
+            fails=[
+                {"url": sink.on("/broken", Reply(status=500))},
+                {"url": sink.on("/missing", Reply(status=404))},
+                {"url": sink.on("/dropped", Drop())},
+                {"url": sink.on("/nonsense", Raw())},
+                {"url": "http://10.0.0.1/private"},
+            ],
+            hangs={"url": sink.on("/hang", Hang())},
+            seen=told,
+            settles_at=settles_at,
+        )
+        await target.close()
 
 
 def _python_specimen(target: PythonTarget, told: list[tuple[int, int]], probe: Probe) -> Specimen:
@@ -195,4 +239,5 @@ CASES = [
     Case("sleep", sleep, frozenset({"succeeds", "hangs"})),
     Case("python-thread", python_in_thread, _ALL),
     Case("python-async", python_in_loop, _ALL),
+    Case("http", http, _ALL),
 ]

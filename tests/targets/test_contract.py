@@ -33,7 +33,7 @@ async def test_check_names_every_unknown_field(case: Case) -> None:
     async with case.open() as specimen:
         with pytest.raises(InvalidArgument) as refused:
             specimen.target.check({**(specimen.succeeds or {}), "colour": "red", "shape": 3})
-        assert {"colour", "shape"} == {problem.field for problem in refused.value.problems}
+        assert {"target.colour", "target.shape"} == {problem.field for problem in refused.value.problems}
         assert all(problem.message for problem in refused.value.problems)
 
 
@@ -117,9 +117,7 @@ async def test_attempts_that_hang_do_not_keep_others_from_working(case: Case) ->
     async with case.open() as specimen:
         target = specimen.target
         hanging, good = target.check(specimen.hangs or {}), target.check(specimen.succeeds or {})
-        lost = await in_time(
-            _all([target.execute(attempt_context(timeout=TINY), hanging) for _ in range(100)])
-        )
+        lost = await in_time(_all([target.execute(attempt_context(timeout=TINY), hanging) for _ in range(100)]))
         assert all(outcome.timed_out for outcome in lost)
         await specimen.settles_at(0)
         outcome = await in_time(target.execute(attempt_context(), good))
@@ -139,9 +137,7 @@ async def test_the_callee_is_told_the_attempt_and_its_fence(case: Case) -> None:
 async def test_a_hundred_attempts_at_once_all_succeed(case: Case) -> None:
     async with case.open() as specimen:
         config = specimen.target.check(specimen.succeeds or {})
-        outcomes = await in_time(
-            _all([specimen.target.execute(attempt_context(), config) for _ in range(100)])
-        )
+        outcomes = await in_time(_all([specimen.target.execute(attempt_context(), config) for _ in range(100)]))
         assert [outcome.verdict for outcome in outcomes] == [Verdict.SUCCESS] * 100
 
 

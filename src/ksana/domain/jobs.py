@@ -19,22 +19,15 @@ class TargetSpec(msgspec.Struct, frozen=True):
     config: dict[str, Any] = {}
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What to do, when, and how to behave.
+class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody asks for: all of a job that is theirs to say. `ref` is the id a surface shows in place of the number."""
 
-    `next_slot_at` is the planned instant on the grid, `next_fire_at` the same with its jitter; both are None when
-    nothing more is planned. `ref` is the id a surface shows in place of the number.
-    """
-
-    id: int
-    surface: str
     name: str
     target: TargetSpec
     ref: str = ""
     description: str = ""
     tags: tuple[str, ...] = ()
     enabled: bool = True
-    version: int = 1
     schedule: Schedule | None = None
     queue: str = DEFAULT_QUEUE
     priority: Priority = Priority.NORMAL
@@ -43,7 +36,20 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     misfire: Misfire = Misfire()
     timeouts: Timeouts = Timeouts()
     on_uncertain: OnUncertain = OnUncertain.RETRY
+
+
+class Job(JobSpec, frozen=True, kw_only=True):
+    """What to do, when, and how to behave, as it is stored.
+
+    `next_slot_at` is the planned instant on the grid, `next_fire_at` the same with its jitter; both are None when
+    nothing more is planned. `awaits_callback` is what the target says of its config.
+    """
+
+    id: int
+    surface: str
+    version: int = 1
     awaits_callback: bool = False
+    paused_at: datetime | None = None
     created_at: datetime
     updated_at: datetime
     deleted_at: datetime | None = None

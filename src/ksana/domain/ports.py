@@ -88,10 +88,12 @@ class JobChange(msgspec.Struct, frozen=True, kw_only=True):
     """A new value for a job, which counts only if the stored version is still `version`.
 
     `cancels` names the states in which its runs are canceled in the same commit, for `reason`; `gap` is recorded with it.
+    The cursor moves on its own between reading and changing a job, so it is overwritten only if `moves_cursor` says so.
     """
 
     version: int
     job: Job
+    moves_cursor: bool = False
     cancels: frozenset[State] = frozenset()
     reason: Reason | None = None
     gap: Gap | None = None
@@ -114,8 +116,9 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Retention(msgspec.Struct, frozen=True):
-    """What may be forgotten: runs that ended before `before`, except the newest `keep_last` of each job."""
+    """What may be forgotten at `now`: runs that ended before `before`, except the newest `keep_last` of each job."""
 
+    now: datetime
     before: datetime
     keep_last: int
     limit: int
@@ -223,7 +226,8 @@ class Store(Protocol):
         ...
 
     async def beat(self, node_id: int, now: datetime, lease: timedelta) -> Heartbeat:
-        """Extend a node's lease, unless it has lapsed."""
+        """Extend a node's lease, even a lapsed one: what was taken from it meanwhile is fenced run by run. A node that
+        was forgotten is told it is not alive."""
         ...
 
     async def leave(self, node_id: int) -> None: ...
@@ -231,11 +235,12 @@ class Store(Protocol):
     async def nodes(self) -> list[NodeInfo]: ...
 
     async def lapsed(self, now: datetime, limit: int) -> list[Claimed]:
-        """RUNNING runs of nodes whose lease has lapsed, and runs whose deadline has passed."""
+        """RUNNING runs of nodes whose lease has lapsed or that are gone, and runs whose deadline has passed."""
         ...
 
     async def prune(self, retention: Retention) -> int:
-        """Forget old finished runs with their attempts, and old gaps; answer how many runs went."""
+        """Forget old finished runs with their attempts, old gaps, and lapsed nodes that hold nothing; answer how many runs
+        went."""
         ...
 
     async def roll_up(self, until: datetime) -> int:
@@ -255,3 +260,31 @@ class Store(Protocol):
     async def keys(self) -> list[StoredKey]: ...
 
     async def revoke_key(self, key_id: str, now: datetime) -> bool: ...
+
+
+class Observer(Protocol):
+    """Somebody who wants to know what happens. Called in batches, after the commit, and never waited for."""
+
+    def on_fired(self, runs: Sequence[Claimed], gaps: Sequence[Gap], now: datetime) -> None:
+        """Due slots became runs, or were left out."""
+        ...
+
+    def on_started(self, claimed: Sequence[Claimed], now: datetime) -> None:
+        """This node begins attempts."""
+        ...
+
+    def on_moved(self, moves: Sequence[tuple[Move, Job | None]], now: datetime) -> None:
+        """Runs moved: attempts ended, callbacks came, operators acted, leases lapsed."""
+        ...
+
+    def on_lost(self, run_ids: Iterable[int], now: datetime) -> None:
+        """Results of this node came too late: newer attempts own these runs."""
+        ...
+
+    def on_store(self, available: bool, error: str) -> None:
+        """The store went away, or came back."""
+        ...
+
+    def on_clock_jump(self, jump: timedelta) -> None:
+        """The wall clock was set by this much."""
+        ...

@@ -11,7 +11,7 @@ import msgspec
 from ksana.domain.durations import format_duration, parse_duration
 from ksana.domain.errors import InvalidArgument, Problem
 from ksana.domain.outcomes import SUCCESS, AttemptContext, Outcome, Verdict
-from ksana.targets.checks import not_json, unknown_fields
+from ksana.targets.checks import not_json, refuse, unknown_fields
 from ksana.targets.services import TargetServices
 
 _FAIL_MESSAGE = "failed as configured"
@@ -33,7 +33,7 @@ class NoopTarget(_Simple):
     kind = "noop"
 
     def check(self, config: dict[str, Any]) -> dict[str, Any]:
-        _refuse(unknown_fields(self.kind, config, ()))
+        refuse(unknown_fields(self.kind, config, ()))
         return {}
 
     async def execute(self, context: AttemptContext, config: dict[str, Any]) -> Outcome:
@@ -48,7 +48,7 @@ class EchoTarget(_Simple):
     def check(self, config: dict[str, Any]) -> dict[str, Any]:
         problems = unknown_fields(self.kind, config, ("message",))
         message = config.get("message")
-        _refuse(problems + not_json("message", message))
+        refuse(problems + not_json("message", message))
         return {"message": message}
 
     async def execute(self, context: AttemptContext, config: dict[str, Any]) -> Outcome:
@@ -78,16 +78,14 @@ class SleepTarget(_Simple):
                 parse_duration(config["for"], "for")
             except InvalidArgument as error:
                 problems += error.problems
-        _refuse(problems)
+        refuse(problems)
         return {"for": config["for"]}
 
     async def execute(self, context: AttemptContext, config: dict[str, Any]) -> Outcome:
         span = parse_duration(config["for"], "for")
         await self._sleep(min(span, context.timeout))
         if span > context.timeout:
-            return Outcome(
-                Verdict.RETRY, error=f"timed out after {format_duration(context.timeout)}", timed_out=True
-            )
+            return Outcome(Verdict.RETRY, error=f"timed out after {format_duration(context.timeout)}", timed_out=True)
         return SUCCESS
 
 
@@ -107,7 +105,7 @@ class FailTarget(_Simple):
             problems.append(Problem("retry", "must be true or false"))
         if times is not None and (type(times) is not int or times < 0):
             problems.append(Problem("times", "must be a whole number of attempts, or absent to fail always"))
-        _refuse(problems)
+        refuse(problems)
         return {"message": message, "retry": retry, "times": times}
 
     async def execute(self, context: AttemptContext, config: dict[str, Any]) -> Outcome:
@@ -132,8 +130,3 @@ def build_sleep(services: TargetServices) -> SleepTarget:
 
 def build_fail(services: TargetServices) -> FailTarget:
     return FailTarget()
-
-
-def _refuse(problems: list[Problem]) -> None:
-    if problems:
-        raise InvalidArgument(problems)

@@ -38,9 +38,7 @@ def cancelled(within: timedelta = timedelta(0)) -> bool:
 class Call:
     """`run` or `run_async` is called once; `given_up` is set when nobody waits for the answer any more."""
 
-    def __init__(
-        self, function: Function, context: AttemptContext, config: dict[str, Any], max_bytes: int
-    ) -> None:
+    def __init__(self, function: Function, context: AttemptContext, config: dict[str, Any], max_bytes: int) -> None:
         self.name: str = config["function"]
         self.timeout = context.timeout
         self.given_up = threading.Event()
@@ -73,9 +71,7 @@ class Call:
         if inspect.isawaitable(value):
             if inspect.iscoroutine(value):
                 value.close()
-            return Outcome(
-                Verdict.FAIL, error=f"{self.name} returned an awaitable; declare it with async def"
-            )
+            return Outcome(Verdict.FAIL, error=f"{self.name} returned an awaitable; declare it with async def")
         try:
             result = msgspec.json.encode(value)
         except Exception as error:
@@ -101,9 +97,7 @@ class Call:
             case Fail():
                 return Outcome(Verdict.FAIL, error=bounded(_text(error)), exchange=exchange)
             case Retry():
-                return Outcome(
-                    Verdict.RETRY, error=bounded(_text(error)), retry_after=error.delay, exchange=exchange
-                )
+                return Outcome(Verdict.RETRY, error=bounded(_text(error)), retry_after=error.delay, exchange=exchange)
             case _:
                 said = _text(error)
                 line = f"{type(error).__name__}: {said}" if said else type(error).__name__

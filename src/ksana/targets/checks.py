@@ -1,4 +1,4 @@
-"""Questions every config check asks: is the field known, and what was probably meant."""
+"""What every config check needs: is the field known, what was probably meant, and how to refuse."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def unknown_fields(kind: str, config: Mapping[str, Any], known: tuple[str, ...])
     """A problem for every field the target would not honour; InvalidArgument if the config is no map."""
     if not isinstance(config, Mapping):
         raise InvalidArgument.of(
-            "", f"the config of a {kind} target is a map of fields, not {type(config).__name__}"
+            "target", f"the config of a {kind} target is a map of fields, not {type(config).__name__}"
         )
     takes = f"it takes {', '.join(known)}" if known else "it takes none"
     return [
@@ -23,6 +23,12 @@ def unknown_fields(kind: str, config: Mapping[str, Any], known: tuple[str, ...])
         for name in config
         if name not in known
     ]
+
+
+def refuse(problems: list[Problem]) -> None:
+    """InvalidArgument if there are problems, their fields named as the author of a job wrote them."""
+    if problems:
+        raise InvalidArgument(Problem(f"target.{field}", message) for field, message in problems)
 
 
 def did_you_mean(word: str, options: Iterable[str]) -> str:

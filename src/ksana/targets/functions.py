@@ -23,9 +23,7 @@ from ksana.targets.checks import did_you_mean
 
 CONTEXT_NAMES = ("run", "context")
 
-_IMPORT_PATH = re.compile(
-    r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<attributes>[^\W\d]\w*(?:\.[^\W\d]\w*)*)"
-)
+_IMPORT_PATH = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<attributes>[^\W\d]\w*(?:\.[^\W\d]\w*)*)")
 
 
 class Function(msgspec.Struct, frozen=True):
@@ -37,9 +35,7 @@ class Function(msgspec.Struct, frozen=True):
     context_name: str | None = None
     context_position: int = 0
 
-    def arguments(
-        self, args: list[Any], kwargs: dict[str, Any], context: Any
-    ) -> tuple[list[Any], dict[str, Any]]:
+    def arguments(self, args: list[Any], kwargs: dict[str, Any], context: Any) -> tuple[list[Any], dict[str, Any]]:
         """The arguments, with the context in its place if the function asks for it and `kwargs` has none."""
         name, position = self.context_name, self.context_position
         if name is None or name in kwargs:
@@ -142,11 +138,10 @@ def _home(call: Any) -> str:
 def _describe(name: str, call: Any) -> Function:
     if not callable(call):
         raise _problem(f"{name!r} is {type(call).__name__}, not a function")
-    bodies = (call, getattr(call, "__call__", None))  # noqa: B004 - an instance may have an async __call__
+    # Asked of the type, as a call does: an instance may have an async __call__, which is not its class's own.
+    bodies = (call, type(call).__call__)
     if any(inspect.isgeneratorfunction(body) or inspect.isasyncgenfunction(body) for body in bodies):
-        raise _problem(
-            f"{name!r} is a generator, so calling it would run nothing; use return instead of yield"
-        )
+        raise _problem(f"{name!r} is a generator, so calling it would run nothing; use return instead of yield")
     is_async = any(inspect.iscoroutinefunction(body) for body in bodies)
     try:
         signature = inspect.signature(call)
@@ -156,9 +151,7 @@ def _describe(name: str, call: Any) -> Function:
     for position, parameter in enumerate(signature.parameters.values()):
         if _asks_for_context(parameter):
             named_only = parameter.kind is parameter.KEYWORD_ONLY
-            return Function(
-                call, is_async, signature, parameter.name, sys.maxsize if named_only else position
-            )
+            return Function(call, is_async, signature, parameter.name, sys.maxsize if named_only else position)
     return Function(call, is_async, signature)
 
 

@@ -18,7 +18,7 @@ from ksana.domain.durations import format_duration
 from ksana.domain.errors import InvalidArgument, Problem
 from ksana.domain.outcomes import AttemptContext, Outcome, Verdict
 from ksana.targets.calls import Call, bounded, cancelled
-from ksana.targets.checks import not_json, unknown_fields
+from ksana.targets.checks import not_json, refuse, unknown_fields
 from ksana.targets.functions import Function, Functions
 from ksana.targets.services import TargetServices
 from ksana.targets.threads import Exhausted, Threads
@@ -73,9 +73,7 @@ class PythonTarget:
             problems.append(Problem("kwargs", "must be a map of parameter names to values"))
         problems += not_json("args", args) + not_json("kwargs", kwargs)
         if not isinstance(name, str):
-            problems.append(
-                Problem("function", "is missing; name a registered function, or package.module:function")
-            )
+            problems.append(Problem("function", "is missing; name a registered function, or package.module:function"))
         else:
             try:
                 self._functions.refuse_malformed(name)
@@ -85,8 +83,7 @@ class PythonTarget:
             else:
                 if function is not None and not problems:
                     problems += _misfit(name, function, list(args), kwargs)
-        if problems:
-            raise InvalidArgument(problems)
+        refuse(problems)
         return {"function": name, "args": list(args), "kwargs": dict(kwargs)}
 
     def awaits_callback(self, config: dict[str, Any]) -> bool:
@@ -132,8 +129,8 @@ class PythonTarget:
         except Exhausted:
             return Outcome(
                 Verdict.RETRY,
-                error=f"{self.abandoned} functions outlived their attempts and still hold a thread each: have them "
-                "ask ksana.targets.python.cancelled() now and then, and restart to be rid of these",
+                error=f"{self.abandoned} functions outlived their attempts and hold a thread each: have "
+                "them ask ksana.targets.python.cancelled() now and then, and restart to be rid of these",
             )
         except RuntimeError as error:
             return Outcome(Verdict.RETRY, error=f"no thread to run the function in: {error}")

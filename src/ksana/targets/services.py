@@ -24,7 +24,7 @@ class TargetServices(msgspec.Struct, frozen=True, kw_only=True):
     python_lazy: bool = False
     http_policy: object = None
     http_global_headers: Mapping[str, str] = {}
-    http_signing_secret: str | None = None
+    http_signing_secret: bytes | None = None
     max_response_bytes: int = 16 * 1024 * 1024
 
     def __repr__(self) -> str:

@@ -8,13 +8,11 @@ from datetime import timedelta
 class Retry(Exception):
     """Try again, after `delay` if one is given, else when the retry policy says."""
 
-    def __init__(
-        self, delay: timedelta | None = None, message: str = "the function asked to be tried again"
-    ) -> None:
+    delay: timedelta | None = None
+
+    def __init__(self, delay: timedelta | None = None, message: str = "the function asked to be tried again") -> None:
         if delay is not None and (not isinstance(delay, timedelta) or delay < timedelta(0)):
-            raise ValueError(
-                f"Retry takes a timedelta of zero or more, such as timedelta(seconds=30), not {delay!r}"
-            )
+            raise ValueError(f"Retry takes a timedelta of zero or more, such as timedelta(seconds=30), not {delay!r}")
         super().__init__(message)
         self.delay = delay
 

@@ -40,20 +40,20 @@ class Colour(StrEnum):
     BLUE = "blue"
 
 
-class Every(Input, tag_field="kind", tag="every"):
+class Every(Input, frozen=True, tag_field="kind", tag="every"):
     seconds: Annotated[int, msgspec.Meta(ge=1, le=3600)]
 
 
-class Once(Input, tag_field="kind", tag="once"):
+class Once(Input, frozen=True, tag_field="kind", tag="once"):
     at: Annotated[datetime, msgspec.Meta(tz=True)]
 
 
-class ThingBody(Input):
+class ThingBody(Input, frozen=True):
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=40)]
     schedule: Every | Once | None = None
     colour: Colour = Colour.RED
-    tags: Annotated[list[str], msgspec.Meta(max_length=10)] = []
-    payload: dict[str, Any] = {}
+    tags: Annotated[list[str], msgspec.Meta(max_length=10)] = msgspec.field(default_factory=list)
+    payload: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 class ThingView(msgspec.Struct, frozen=True):
@@ -66,11 +66,11 @@ class ThingView(msgspec.Struct, frozen=True):
 
 class ThingQuery(PageQuery, frozen=True, kw_only=True, forbid_unknown_fields=True):
     colour: Colour | None = None
-    tag: list[str] = []
+    tag: list[str] = msgspec.field(default_factory=list)
     paused: bool | None = None
 
 
-class StartBody(Input):
+class StartBody(Input, frozen=True):
     reason: str = ""
 
 
@@ -203,24 +203,44 @@ THINGS = Surface(
     "things",
     (
         Route(
-            "POST", "/things", create, Scope.JOB_WRITE, ThingBody, ThingView, status=201, creates=True,
-            errors=(AlreadyExists,), summary="Make a thing",
+            "POST",
+            "/things",
+            create,
+            Scope.JOB_WRITE,
+            ThingBody,
+            ThingView,
+            status=201,
+            creates=True,
+            errors=(AlreadyExists,),
+            summary="Make a thing",
         ),
         Route("GET", "/things", listing, Scope.JOB_READ, response=Page[ThingView], query=ThingQuery),
         Route("GET", "/things/{id:int}", show, Scope.JOB_READ, response=ThingView, errors=(NotFound,)),
         Route(
-            "PUT", "/things/{id:int}", change, Scope.JOB_WRITE, ThingBody, ThingView, versioned=True,
+            "PUT",
+            "/things/{id:int}",
+            change,
+            Scope.JOB_WRITE,
+            ThingBody,
+            ThingView,
+            versioned=True,
             errors=(NotFound, VersionConflict),
         ),
         Route("DELETE", "/things/{id:int}", remove, Scope.JOB_WRITE, status=204, errors=(NotFound,)),
         Route(
-            "POST", "/things/{id:int}:start", start, Scope.RUN_CONTROL, StartBody, Started, optional_body=True,
+            "POST",
+            "/things/{id:int}:start",
+            start,
+            Scope.RUN_CONTROL,
+            StartBody,
+            Started,
+            optional_body=True,
             errors=(NotFound,),
         ),
     ),
     ErrorStyle.CODE,
     "Things of all kinds",
-)  # fmt: skip
+)
 RUNS = Surface(
     "runs",
     (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -50,6 +50,14 @@ class _Bound:
     route: Route[Any, Any]
     body: JsonReader[Any] | None
     query: QueryReader | None
+
+
+class _Shown(NamedTuple):
+    """An answer ready to be sent."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
 
 
 def build_app(
@@ -117,19 +125,23 @@ class _App:
             match = self._router.find(_raw_path(scope))
             style = match.endpoint.style
             answer = await self._answer(scope, receive, match.endpoint, match.params)
+            shown = answer if isinstance(answer, Response) else _shown(answer)
         except RouteMiss as miss:
-            answer = _failure(miss.error, miss.style)
+            shown = _failure(miss.error, miss.style)
         except KsanaError as error:
-            answer = _failure(error, style)
+            shown = _failure(error, style)
         except ClientGone:
             return
         except Exception:
             _log.exception("%s %s failed, request %s", scope["method"], scope["path"], current_request_id())
-            answer = _failure(KsanaError(""), style)
-        if isinstance(answer, Response):
-            await answer(scope, receive, send)
-        else:
-            await _send(answer, scope["method"], send)
+            shown = _failure(KsanaError(""), style)
+        if isinstance(shown, Response):
+            for name, value in (*_ALWAYS, _NO_STORE):
+                shown.headers.setdefault(name.decode(), value.decode())
+            await shown(scope, receive, send)
+            return
+        await send({"type": "http.response.start", "status": shown.status, "headers": shown.headers})
+        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else shown.body})
 
     async def _answer(
         self, scope: Scope, receive: Receive, endpoint: Endpoint[_Bound], params: Params
@@ -208,18 +220,35 @@ async def _handled(route: Route[Any, Any], call: Call[Any, Any]) -> Reply | Resp
         raise
     if isinstance(result, Response):
         return result
-    reply = result if isinstance(result, Reply) else Reply(result, media_type=route.media_type)
-    # Encoded before anything is sent, so that a value JSON cannot hold is still answered by an error.
-    return Reply(_bytes(reply.body), reply.status or route.status, reply.headers, reply.media_type)
+    if not isinstance(result, Reply):
+        return Reply(result, route.status, media_type=route.media_type)
+    return result if result.status else Reply(result.body, route.status, result.headers, result.media_type)
 
 
-def _bytes(body: object) -> bytes:
-    return body if isinstance(body, bytes) else b"" if body is None else encode(body)
+def _failure(error: KsanaError, style: ErrorStyle) -> _Shown:
+    return _shown(Reply(body_of(error, style, current_request_id()), status_of(error), headers_of(error)))
 
 
-def _failure(error: KsanaError, style: ErrorStyle) -> Reply:
-    body = encode(body_of(error, style, current_request_id()))
-    return Reply(body, status_of(error), headers_of(error))
+def _shown(reply: Reply) -> _Shown:
+    """A reply as bytes. Done before anything is sent, so that one that cannot be shown is still answered."""
+    body = reply.body if isinstance(reply.body, bytes) else b"" if reply.body is None else encode(reply.body)
+    headers = list(_ALWAYS)
+    if reply.headers:
+        headers += [(name.lower().encode(), _header_value(value)) for name, value in reply.headers.items()]
+    if "Cache-Control" not in reply.headers:
+        headers.append(_NO_STORE)
+    if body:
+        headers.append((b"content-type", reply.media_type.encode()))
+    if body or reply.status != 204:
+        headers.append((b"content-length", b"%d" % len(body)))
+    return _Shown(reply.status or 200, headers, body)
+
+
+def _header_value(value: str) -> bytes:
+    # A line break would let whoever chose the value write headers of their own.
+    if any(mark in value for mark in "\r\n\0"):
+        raise ValueError("a header value holds a control character")
+    return value.encode("latin-1")
 
 
 def _raw_path(scope: Scope) -> str:
@@ -228,30 +257,6 @@ def _raw_path(scope: Scope) -> str:
     path: str = raw.decode("latin-1") if raw is not None else scope["path"]
     root: str = scope.get("root_path", "")
     return path.removeprefix(root) if root else path
-
-
-async def _send(reply: Reply, method: str, send: Send) -> None:
-    body = _bytes(reply.body)
-    headers = list(_ALWAYS)
-    if reply.headers:
-        headers += [
-            (name.lower().encode("latin-1"), _header_value(value)) for name, value in reply.headers.items()
-        ]
-    if "Cache-Control" not in reply.headers:
-        headers.append(_NO_STORE)
-    if body:
-        headers.append((b"content-type", reply.media_type.encode("latin-1")))
-    if body or reply.status != 204:
-        headers.append((b"content-length", b"%d" % len(body)))
-    await send({"type": "http.response.start", "status": reply.status or 200, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if method == "HEAD" else body})
-
-
-def _header_value(value: str) -> bytes:
-    # A line break would let whoever chose the value write headers of their own.
-    if any(mark in value for mark in "\r\n\0"):
-        raise ValueError("a header value holds a control character")
-    return value.encode("latin-1")
 
 
 async def _live(receive: Receive, send: Send) -> None:

@@ -53,7 +53,8 @@ class BrowserGuard:
 
 def _without_port(host: str) -> str:
     if host.startswith("["):
-        return host.partition("]")[0] + "]"
+        address, bracket, _ = host.partition("]")
+        return address + bracket
     return host.partition(":")[0]
 
 

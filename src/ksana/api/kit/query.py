@@ -71,8 +71,8 @@ def _require_plain_numbers(query: msgspec.Struct) -> None:
 
 
 def _plainly(value: str, kinds: frozenset[Any]) -> str:
-    # msgspec would also take `null` for an absent value and `1` for true, which the description does not promise;
-    # an empty text in their place is refused with the message of the field's own type.
+    # msgspec would also take `null` for an absent value and `1` for true, which the description does not
+    # promise; an empty text in their place is refused with the message of the field's own type.
     if str in kinds:
         return value
     if value.lower() == "null" or (bool in kinds and value not in ("true", "false")):

@@ -117,7 +117,8 @@ class Router(Generic[R]):
             segments = [_decoded(part) for part in raw_path[1:].split("/")]
         except UnicodeDecodeError:
             raise RouteMiss(InvalidId("path", "is not percent-encoded UTF-8"), ErrorStyle.TEXT) from None
-        endpoint = _descend(self._root, segments, 0, params, wrong)
+        # `OPTIONS *` and absolute forms do not start with a slash.
+        endpoint = _descend(self._root, segments, 0, params, wrong) if raw_path.startswith("/") else None
         if endpoint is not None:
             return Match(endpoint, params)
         if wrong:
@@ -128,10 +129,11 @@ class Router(Generic[R]):
 
 def _branch(node: _Node[Any], name: str, kind: ParamKind, style: ErrorStyle) -> _Branch[Any]:
     for branch in node.branches:
-        if (branch.name, branch.kind) == (name, kind):
-            return branch
-        if branch.kind is kind:
+        # OpenAPI knows a place by its template, so it can have only one name, whatever the forms of its ids.
+        if branch.name != name:
             raise RouteError(f"{{{name}}} and {{{branch.name}}} name the same place; choose one name")
+        if branch.kind is kind:
+            return branch
     branch = _Branch(name, kind, style, _Node())
     node.branches.append(branch)
     node.branches.sort(key=lambda each: _ORDER.index(each.kind))

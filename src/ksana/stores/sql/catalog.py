@@ -39,9 +39,13 @@ class Catalog:
                 self._keep(job)
         return found
 
+    def forget(self) -> None:
+        """Start anew: what was read may have been undone."""
+        self._jobs.clear()
+
     def _keep(self, job: Job) -> None:
         if len(self._jobs) >= _CAPACITY:
             # Dicts keep insertion order: the longest-kept tenth goes. A job still in use is simply read again.
             for job_id in list(self._jobs)[: _CAPACITY // 10]:
-                del self._jobs[job_id]
+                self._jobs.pop(job_id, None)
         self._jobs[job.id] = job

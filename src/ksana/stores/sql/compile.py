@@ -56,5 +56,3 @@ def expand(compiled: Compiled, values: dict[str, Any], placeholder: str) -> tupl
             flat.append(values[name])
         text.append(part)
     return "".join(text), flat
-
-

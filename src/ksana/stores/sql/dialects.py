@@ -48,8 +48,7 @@ SQLITE = Dialect(
         "runs_table": "",
         "for_update": "",
         "skip_locked": "",
-        "like": "LIKE",
-        "nulls_last": "NULLS LAST",
+        "position": "instr",
     },
 )
 
@@ -58,9 +57,10 @@ POSTGRES = Dialect(
     {
         **_partial_indexes(),
         "int": "BIGINT",
-        "code": "TEXT",
-        "name": "TEXT",
-        "line": "TEXT",
+        # Text sorts the same on every server, and the same as in the other databases.
+        "code": 'TEXT COLLATE "C"',
+        "name": 'TEXT COLLATE "C"',
+        "line": 'TEXT COLLATE "C"',
         "text": "TEXT",
         "bytes": "BYTEA",
         "table": "",
@@ -68,16 +68,19 @@ POSTGRES = Dialect(
         "runs_table": "WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05)",
         "for_update": "FOR UPDATE",
         "skip_locked": "FOR UPDATE SKIP LOCKED",
-        "like": "ILIKE",
-        "nulls_last": "NULLS LAST",
+        "position": "strpos",
     },
 )
 
-_INNODB = "ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 
-MYSQL = Dialect(
-    "mysql",
-    {
+
+def _innodb(name: str, collation: str) -> Dialect:
+    """MySQL and MariaDB differ in what they call the collation for which `a` and `a ` are two names."""
+    table = f"ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}"
+    return Dialect(name, {**_INNODB, "table": table, "runs_table": table})
+
+
+_INNODB = {
         # Without partial indexes a column that is NULL for everything else makes claimable rows findable. An index on
         # the state alone would make SKIP LOCKED lock every row it walks over.
         "ready": "ready = 1",
@@ -99,11 +102,10 @@ MYSQL = Dialect(
         "line": "VARCHAR(1100)",
         "text": "LONGTEXT",
         "bytes": "LONGBLOB",
-        "table": _INNODB,
-        "runs_table": _INNODB,
         "for_update": "FOR UPDATE",
         "skip_locked": "FOR UPDATE SKIP LOCKED",
-        "like": "COLLATE utf8mb4_general_ci LIKE",
-        "nulls_last": "",
-    },
-)
+        "position": "INSTR",
+    }
+
+MYSQL = _innodb("mysql", "utf8mb4_0900_bin")
+MARIADB = _innodb("mariadb", "utf8mb4_nopad_bin")

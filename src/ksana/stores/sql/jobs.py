@@ -35,6 +35,8 @@ from ksana.stores.sql.statements import (
 from ksana.stores.sql.turns import apply_moves
 from ksana.stores.sql.tx import Tx, UniqueViolation
 
+_DEFINED = CURSORS.only("job_id", "version", "slot_limit")
+
 
 async def add_jobs(tx: Tx, jobs: Sequence[Job], record: IdempotencyRecord | None) -> None:
     await remember_answer(tx, record)
@@ -61,7 +63,9 @@ async def change_jobs(tx: Tx, changes: Sequence[JobChange]) -> list[Run]:
         _refuse_stale(change, versions)
     jobs = [change.job for change in changes]
     await tx.update(JOBS, [job_to_row(job) for job in jobs])
-    await tx.update(CURSORS, [cursor_to_row(job) for job in jobs])
+    await tx.update(_DEFINED, [cursor_to_row(job)[:3] for job in jobs])
+    if moved := [cursor_to_row(change.job) for change in changes if change.moves_cursor]:
+        await tx.update(CURSORS, moved)
     await tx.run(DROP_TAGS, ids=ids)
     await _tag(tx, [job for job in jobs if job.deleted_at is None])
     canceled: list[Run] = []

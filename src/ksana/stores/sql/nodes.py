@@ -14,7 +14,9 @@ from ksana.stores.sql.statements import (
     ALL_NODES,
     DROP_NODE,
     EXTEND_LEASE,
+    FORGET_HEARD,
     FORGET_TAKEN,
+    FORGET_UNHEARD,
     HELD_NODES,
     LAPSED_NODES,
     LIVE_NODES,
@@ -36,10 +38,12 @@ async def join(tx: Tx, name: str, now: datetime, lease: timedelta) -> NodeInfo:
 
 
 async def beat(tx: Tx, node_id: int, now: datetime, lease: timedelta) -> Heartbeat:
-    alive = await tx.run(EXTEND_LEASE, id=node_id, now=to_micros(now), until=to_micros(now + lease)) > 0
+    alive = await tx.run(EXTEND_LEASE, id=node_id, until=to_micros(now + lease)) > 0
     taken = [(row[0], row[1]) for row in await tx.rows(TAKEN_RUNS, node_id=node_id)]
-    if taken:
-        await tx.run(FORGET_TAKEN, node_id=node_id)
+    # Only what was read goes: somebody may be taking the next run at this very moment.
+    for epoch in {epoch for _, epoch in taken}:
+        heard = [run_id for run_id, at in taken if at == epoch]
+        await tx.run(FORGET_HEARD, node_id=node_id, epoch=epoch, run_ids=heard)
     return Heartbeat(alive, taken)
 
 
@@ -60,8 +64,10 @@ async def lapsed(tx: Tx, catalog: Catalog, now: datetime, limit: int) -> list[Cl
     holders = {row[0] for row in await tx.rows(HELD_NODES)}
     holders -= {row[0] for row in await tx.rows(LIVE_NODES, now=at)} if holders else set()
     rows = await tx.rows(RUNS_OF_NODES, node_ids=sorted(holders), limit=limit) if holders else []
-    rows += await tx.rows(PAST_DEADLINE, now=at, limit=limit)
-    return await with_jobs(tx, catalog, [run_from_row(row) for row in rows])
+    if len(rows) < limit:
+        rows += await tx.rows(PAST_DEADLINE, now=at, limit=limit)
+    found = {row[0]: row for row in rows}
+    return await with_jobs(tx, catalog, [run_from_row(row) for row in found.values()][:limit])
 
 
 async def forget_lapsed_nodes(tx: Tx, now: datetime) -> None:
@@ -70,3 +76,4 @@ async def forget_lapsed_nodes(tx: Tx, now: datetime) -> None:
     for (node_id,) in await tx.rows(LAPSED_NODES, now=to_micros(now)):
         if node_id not in holders:
             await leave(tx, node_id)
+    await tx.run(FORGET_UNHEARD)

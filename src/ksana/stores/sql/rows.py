@@ -35,6 +35,12 @@ def instant_or_none(micros: int | None) -> datetime | None:
     return None if micros is None else from_micros(micros)
 
 
+def storable(text: str) -> str:
+    """Text from the world outside as every database takes it: without NUL and without halves of characters."""
+    # A result that no database accepts would be offered again for ever, and its whole batch with it.
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode() if text else ""
+
+
 def run_to_row(run: Run) -> tuple[Any, ...]:
     return (
         run.id,
@@ -58,7 +64,7 @@ def run_to_row(run: Run) -> tuple[Any, ...]:
         to_micros(run.created_at),
         micros_or_none(run.started_at),
         micros_or_none(run.ended_at),
-        run.error,
+        storable(run.error),
         run.callback_token,
         run.parent_id,
         run.step,
@@ -141,7 +147,7 @@ def move_to_row(move: Move) -> tuple[Any, ...]:
         run.node_id,
         None if run.started_at is None else to_micros(run.started_at),
         None if run.ended_at is None else to_micros(run.ended_at),
-        run.error,
+        storable(run.error),
     )
 
 
@@ -156,7 +162,7 @@ def attempt_to_row(attempt: Attempt) -> tuple[Any, ...]:
         attempt.verdict.value,
         int(attempt.timed_out),
         attempt.code,
-        attempt.error or None,
+        storable(attempt.error) or None,
         attempt.result,
     )
 
@@ -173,13 +179,17 @@ class _ExchangeHead(msgspec.Struct, omit_defaults=True):
 
 def exchange_to_row(attempt: Attempt, exchange: Exchange) -> tuple[Any, ...]:
     head = _ExchangeHead(
-        exchange.request_line,
-        exchange.request_headers,
+        storable(exchange.request_line),
+        _storable_headers(exchange.request_headers),
         exchange.response_code,
-        exchange.response_headers,
+        _storable_headers(exchange.response_headers),
         exchange.truncated,
     )
     return (attempt.run_id, attempt.epoch, msgspec.json.encode(head), exchange.request_body, exchange.response_body)
+
+
+def _storable_headers(headers: dict[str, str]) -> dict[str, str]:
+    return {storable(name): storable(value) for name, value in headers.items()}
 
 
 def attempt_from_row(row: Row) -> Attempt:
@@ -229,6 +239,7 @@ def job_to_row(job: Job) -> tuple[Any, ...]:
         # Deleted jobs give their ref back; NULLs do not collide.
         job.ref if job.ref and job.deleted_at is None else None,
         job.name,
+        job.name.casefold(),
         job.target.kind,
         int(job.enabled),
         job.version,
@@ -247,10 +258,6 @@ def cursor_to_row(job: Job) -> tuple[Any, ...]:
         micros_or_none(job.next_slot_at),
         micros_or_none(job.next_fire_at),
     )
-
-
-def decode_job(definition: bytes) -> Job:
-    return _decode_job(definition)
 
 
 def job_from_row(row: Row) -> Job:

@@ -28,11 +28,7 @@ class _Where:
         return f" WHERE {' AND '.join(self._conditions)}" if self._conditions else ""
 
 
-def _contains(text: str) -> str:
-    """A LIKE pattern for any text with this part in it, with `!` as the escape."""
-    escaped = text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
-    return f"%{escaped}%"
-
+_NULLABLE = frozenset({"c.next_fire_at", "r.ended_at"})
 
 _JOB_SORTS = {
     JobSort.ID: "j.id",
@@ -45,12 +41,11 @@ _JOB_SORTS = {
 async def find_jobs(tx: Tx, query: JobQuery) -> Page[Job]:
     where = _job_conditions(query)
     source = f"FROM ksana_jobs j JOIN ksana_cursors c ON c.job_id = j.id{where}"
-    direction = "DESC" if query.descending else "ASC"
     total = await tx.rows(Statement(f"SELECT COUNT(*) {source}"), **where.values)
     rows = await tx.rows(
         Statement(
             f"SELECT j.id, j.definition, j.version, c.next_slot_at, c.next_fire_at {source}"
-            f" ORDER BY {_sort(_JOB_SORTS[query.sort], direction)}, j.id {direction} LIMIT :limit OFFSET :offset"
+            f" ORDER BY {_order(_JOB_SORTS[query.sort], 'j.id', query.descending)} LIMIT :limit OFFSET :offset"
         ),
         **where.values,
         limit=query.limit,
@@ -59,11 +54,13 @@ async def find_jobs(tx: Tx, query: JobQuery) -> Page[Job]:
     return Page([job_from_row(row) for row in rows], total[0][0])
 
 
-def _sort(column: str, direction: str) -> str:
-    """What has no value comes last, whichever way the list runs."""
-    return f"CASE WHEN {column} IS NULL THEN 1 ELSE 0 END, {column} {direction}" if "next" in column else (
-        f"{column} {direction}"
-    )
+def _order(column: str, key: str, descending: bool) -> str:
+    """Sort by a column, then by the key; what has no value comes last, whichever way the list runs."""
+    direction = "DESC" if descending else "ASC"
+    if column == key:
+        return f"{key} {direction}"
+    empty_last = f"CASE WHEN {column} IS NULL THEN 1 ELSE 0 END, " if column in _NULLABLE else ""
+    return f"{empty_last}{column} {direction}, {key} {direction}"
 
 
 def _job_conditions(query: JobQuery) -> _Where:
@@ -71,7 +68,7 @@ def _job_conditions(query: JobQuery) -> _Where:
     if query.surface is not None:
         where.add("j.surface = :surface", surface=query.surface)
     if query.name:
-        where.add("j.name {like} :name ESCAPE '!'", name=_contains(query.name))
+        where.add("{position}(j.folded_name, :name) > 0", name=query.name.casefold())
     if query.exact_name is not None:
         where.add("j.name = :exact_name", exact_name=query.exact_name)
     if query.ref is not None:
@@ -91,15 +88,13 @@ _RUN_COLUMNS = ", ".join(f"r.{name}" for name in RUNS.names)
 
 async def find_runs(tx: Tx, query: RunQuery) -> Page[Run]:
     where = _run_conditions(query)
-    direction = "DESC" if query.descending else "ASC"
     total = await tx.rows(Statement(f"SELECT COUNT(*) FROM ksana_runs r{where}"), **where.values)
     if query.before_id is not None:
         where.add("r.id < :before_id", before_id=query.before_id)
-    tie = "" if query.sort is RunSort.ID else f", r.id {direction}"
     rows = await tx.rows(
         Statement(
-            f"SELECT {_RUN_COLUMNS} FROM ksana_runs r{where} ORDER BY {_RUN_SORTS[query.sort]} {direction}{tie}"
-            " LIMIT :limit OFFSET :offset"
+            f"SELECT {_RUN_COLUMNS} FROM ksana_runs r{where}"
+            f" ORDER BY {_order(_RUN_SORTS[query.sort], 'r.id', query.descending)} LIMIT :limit OFFSET :offset"
         ),
         **where.values,
         limit=query.limit,
@@ -124,8 +119,8 @@ def _run_conditions(query: RunQuery) -> _Where:
         where.add("EXISTS (SELECT 1 FROM ksana_tags t WHERE t.job_id = r.job_id AND t.tag = :tag)", tag=query.tag)
     if query.job_name:
         where.add(
-            "EXISTS (SELECT 1 FROM ksana_jobs j WHERE j.id = r.job_id AND j.name {like} :job_name ESCAPE '!')",
-            job_name=_contains(query.job_name),
+            "EXISTS (SELECT 1 FROM ksana_jobs j WHERE j.id = r.job_id AND {position}(j.folded_name, :job_name) > 0)",
+            job_name=query.job_name.casefold(),
         )
     if query.since is not None:
         where.add("COALESCE(r.ended_at, r.due_at) >= :since", since=to_micros(query.since))

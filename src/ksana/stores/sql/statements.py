@@ -39,7 +39,7 @@ def _table(name: str, key: str, columns: str) -> Table:
 JOBS = _table(
     "ksana_jobs",
     "id",
-    "id:int surface:text ref:text name:text kind:text enabled:int version:int definition:bytes"
+    "id:int surface:text ref:text name:text folded_name:text kind:text enabled:int version:int definition:bytes"
     " created_at:int updated_at:int deleted_at:int",
 )
 TAGS = _table("ksana_tags", "tag job_id", "tag:text job_id:int")
@@ -147,8 +147,9 @@ NEXT_DUE = Statement(
     "SELECT due_at FROM ksana_runs WHERE {ready} AND queue = :queue AND priority = :priority ORDER BY due_at LIMIT 1"
 )
 WAITING_RUNS = Statement(
+    # Locked, so that a run canceled at this moment is either seen as canceled or cannot be.
     "SELECT id FROM ksana_runs WHERE job_id = :job_id AND ended_at IS NULL AND state = 'WAITING' AND reason = 'slot'"
-    " ORDER BY id LIMIT :limit"
+    " ORDER BY id LIMIT :limit {for_update}"
 )
 ADMIT_RUNS = Statement(
     "UPDATE ksana_runs SET state = 'SCHEDULED', reason = NULL, epoch = epoch + 1 WHERE id IN (:ids*)"
@@ -173,7 +174,11 @@ RESTING_RUNS_FOLLOW = Statement(
 
 RUNS_BY_ID = Statement(f"SELECT {_RUN} FROM ksana_runs WHERE id IN (:ids*)")
 RUN_BY_TOKEN = Statement(f"SELECT {_RUN} FROM ksana_runs WHERE callback_token = :token")
-LAST_RUN_IDS = Statement("SELECT MAX(id) FROM ksana_runs WHERE job_id IN (:ids*) GROUP BY job_id")
+LAST_RUN_IDS = Statement(
+    # One step into the index per job; a MAX over groups would walk the whole history of each.
+    "SELECT (SELECT r.id FROM ksana_runs r WHERE r.job_id = j.id ORDER BY r.id DESC LIMIT 1)"
+    " FROM ksana_jobs j WHERE j.id IN (:ids*)"
+)
 ATTEMPTS_OF_RUN = Statement(
     "SELECT a.run_id, a.epoch, a.number, a.node_id, a.started_at, a.ended_at, a.verdict, a.timed_out, a.code, a.error,"
     " a.result, e.head, e.request_body, e.response_body FROM ksana_attempts a"
@@ -194,12 +199,16 @@ ADD_NODE = Statement(
     "INSERT INTO ksana_nodes (id, name, started_at, lease_until) VALUES (:id, :name, :started_at, :lease_until)"
 )
 EXTEND_LEASE = Statement(
-    "UPDATE ksana_nodes SET lease_until = :until WHERE id = :id AND lease_until > :now"
+    "UPDATE ksana_nodes SET lease_until = :until WHERE id = :id"
 )
 DROP_NODE = Statement("DELETE FROM ksana_nodes WHERE id = :id")
 ALL_NODES = Statement("SELECT id, name, started_at, lease_until FROM ksana_nodes ORDER BY id")
 TAKEN_RUNS = Statement("SELECT run_id, epoch FROM ksana_taken WHERE node_id = :node_id")
 FORGET_TAKEN = Statement("DELETE FROM ksana_taken WHERE node_id = :node_id")
+FORGET_HEARD = Statement(
+    "DELETE FROM ksana_taken WHERE node_id = :node_id AND epoch = :epoch AND run_id IN (:run_ids*)"
+)
+FORGET_UNHEARD = Statement("DELETE FROM ksana_taken WHERE node_id NOT IN (SELECT id FROM ksana_nodes)")
 HELD_NODES = Statement("SELECT DISTINCT node_id FROM ksana_runs WHERE node_id IS NOT NULL")
 LIVE_NODES = Statement("SELECT id FROM ksana_nodes WHERE lease_until > :now")
 RUNS_OF_NODES = Statement(
@@ -213,9 +222,11 @@ PAST_DEADLINE = Statement(
 # Retention and aggregates
 
 OLD_RUNS = Statement(
-    "SELECT id, job_id FROM ksana_runs WHERE state = :state AND ended_at < :before ORDER BY ended_at LIMIT :limit"
+    # Locked, so that a run which is tried again at this moment is not forgotten.
+    "SELECT r.id FROM ksana_runs r WHERE r.state = :state AND r.ended_at < :before AND (r.job_id IS NULL OR r.id <="
+    " (SELECT n.id FROM ksana_runs n WHERE n.job_id = r.job_id ORDER BY n.id DESC LIMIT 1 OFFSET :keep))"
+    " ORDER BY r.ended_at LIMIT :limit {skip_locked}"
 )
-NEWEST_RUN_IDS = Statement("SELECT id FROM ksana_runs WHERE job_id = :job_id ORDER BY id DESC LIMIT :limit")
 DROP_RUNS = Statement("DELETE FROM ksana_runs WHERE id IN (:ids*)")
 DROP_ATTEMPTS = Statement("DELETE FROM ksana_attempts WHERE run_id IN (:ids*)")
 DROP_EXCHANGES = Statement("DELETE FROM ksana_exchanges WHERE run_id IN (:ids*)")
@@ -242,9 +253,12 @@ ROLLED_MINUTES = Statement(
 # Gauges
 
 COUNT_JOBS = Statement("SELECT enabled, COUNT(*) FROM ksana_jobs WHERE deleted_at IS NULL GROUP BY enabled")
-COUNT_UNFINISHED = Statement("SELECT state, COUNT(*) FROM ksana_runs WHERE ended_at IS NULL GROUP BY state")
+COUNT_UNFINISHED = Statement(
+    "SELECT state, COUNT(*) FROM ksana_runs WHERE ended_at IS NULL"
+    " AND state IN ('WAITING', 'SCHEDULED', 'RUNNING', 'RETRYING', 'CALLBACK_PENDING') GROUP BY state"
+)
 COUNT_DUE = Statement("SELECT COUNT(*), MIN(due_at) FROM ksana_runs WHERE {ready} AND due_at <= :now")
-COUNT_DEAD = Statement("SELECT COUNT(*) FROM ksana_runs WHERE state = 'DEAD_LETTER'")
+COUNT_DEAD = Statement("SELECT COUNT(*) FROM ksana_runs WHERE state = 'DEAD_LETTER' AND ended_at IS NOT NULL")
 
 # Idempotency and keys
 

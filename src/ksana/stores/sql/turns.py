@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from ksana.domain.moves import Move, advance
@@ -30,25 +31,31 @@ from ksana.stores.sql.tx import Tx
 
 _NO_RUNS: frozenset[int] = frozenset()
 
+# A job whose limit was lifted while runs waited lets them all in, in steps of this many.
+_EVERYBODY = 10_000
+
 BY_PRIORITY = sorted(Priority, reverse=True)
 
 
 async def turn(tx: Tx, catalog: Catalog, moves: Sequence[Move], claim: Claim | None) -> Turn:
-    lost = await apply_moves(tx, moves) if moves else _NO_RUNS
+    lost = await apply_moves(tx, moves)
     claimed = await _claim(tx, catalog, claim) if claim is not None and claim.limit > 0 else []
     return Turn(lost, claimed)
 
 
 async def apply_moves(tx: Tx, moves: Sequence[Move]) -> frozenset[int]:
     """Apply the moves that still count, keep their attempts, fill freed slots; answer the ids of the moves that lost."""
+    if not moves:
+        return _NO_RUNS
+    # A move offered again after an unclear answer may share a batch with the run's next one; the first of a pair counts.
+    tried = {(move.run.id, move.epoch): move for move in reversed(moves)}
     # Rows are always locked in rising order of id, so that two batches which share runs cannot lock each other out.
-    ordered = sorted(moves, key=_run_id)
+    ordered = [tried[pair] for pair in sorted(tried)]
     won = await tx.swap(MOVED_RUNS, [move_to_row(move) for move in ordered], [move.epoch for move in ordered])
-    if len(won) == len(ordered):
-        lost = _NO_RUNS
-    else:
-        lost = frozenset(move.run.id for move in ordered if move.run.id not in won)
-        ordered = [move for move in ordered if move.run.id in won]
+    lost = _NO_RUNS
+    if len(won) < len(ordered):
+        lost = frozenset(move.run.id for move in ordered) - {run_id for run_id, _ in won}
+        ordered = [move for move in ordered if (move.run.id, move.epoch) in won]
     attempts = [move.attempt for move in ordered if move.attempt is not None]
     if attempts:
         await _keep_attempts(tx, attempts)
@@ -57,10 +64,6 @@ async def apply_moves(tx: Tx, moves: Sequence[Move]) -> frozenset[int]:
     if freed := {move.run.job_id for move in ordered if move.frees_slot and move.run.job_id is not None}:
         await _fill_slots(tx, sorted(freed))
     return lost
-
-
-def _run_id(move: Move) -> int:
-    return move.run.id
 
 
 async def _keep_attempts(tx: Tx, attempts: Sequence[Attempt]) -> None:
@@ -89,26 +92,40 @@ async def _fill_slots(tx: Tx, job_ids: list[int]) -> None:
         await tx.run(ADMIT_RUNS, ids=admitted)
 
 
-_EVERYBODY = 10_000
-
-
 async def _claim(tx: Tx, catalog: Catalog, claim: Claim) -> list[Claimed]:
-    now = to_micros(claim.now)
-    rows: list[tuple[Any, ...]] = []
+    due: list[Run] = []
     for priority in BY_PRIORITY:
-        for queue in claim.queues:
-            left = claim.limit - len(rows)
-            if left > 0:
-                rows += await tx.rows(DUE_RUNS, queue=queue, priority=priority.value, now=now, limit=left)
-    if not rows:
+        if len(due) < claim.limit:
+            due += await _due(tx, claim, priority, claim.limit - len(due))
+    if not due:
         return []
-    await tx.run(CLAIM_RUNS, node_id=claim.node_id, now=now, ids=[row[0] for row in rows])
-    runs = [advance(run_from_row(row), Event.CLAIM, claim.now, node_id=claim.node_id) for row in rows]
+    await tx.run(CLAIM_RUNS, node_id=claim.node_id, now=to_micros(claim.now), ids=[run.id for run in due])
+    runs = [advance(run, Event.CLAIM, claim.now, node_id=claim.node_id) for run in due]
     return await with_jobs(tx, catalog, runs)
+
+
+async def _due(tx: Tx, claim: Claim, priority: Priority, limit: int) -> list[Run]:
+    """The next runs of one priority over all the queues: each queue has its own order in the index, merged here."""
+    now = to_micros(claim.now)
+    queues = dict.fromkeys(claim.queues)
+    rows: list[tuple[Any, ...]] = []
+    for queue in queues:
+        rows += await tx.rows(DUE_RUNS, queue=queue, priority=priority.value, now=now, limit=limit)
+    runs = [run_from_row(row) for row in rows]
+    if len(queues) > 1:
+        runs.sort(key=_due_order)
+    return runs[:limit]
+
+
+def _due_order(run: Run) -> tuple[datetime, int]:
+    return run.due_at, run.id
 
 
 async def with_jobs(tx: Tx, catalog: Catalog, runs: Sequence[Run]) -> list[Claimed]:
     """Each run with the job it belongs to."""
-    wanted = {run.job_id: run.job_version for run in runs if run.job_id is not None}
+    wanted: dict[int, int] = {}
+    for run in runs:
+        if run.job_id is not None:
+            wanted[run.job_id] = max(run.job_version, wanted.get(run.job_id, 0))
     jobs = await catalog.jobs(tx, wanted.items())
     return [Claimed(run, None if run.job_id is None else jobs.get(run.job_id)) for run in runs]

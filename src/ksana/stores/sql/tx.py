@@ -35,11 +35,17 @@ class Tx(Protocol):
         ...
 
     async def update(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Overwrite the given columns of rows that are there and locked by this transaction; the first column is the key."""
+        """Overwrite the given columns of rows that are there and locked by this transaction; the first column is the
+        key. UniqueViolation if another of their unique columns collides."""
         ...
 
-    async def swap(self, table: Table, rows: Sequence[tuple[Any, ...]], epochs: Sequence[int]) -> set[int]:
-        """Overwrite the given columns of each row (first column `id`) still at the given epoch; answer the ids that were."""
+    async def swap(
+        self, table: Table, rows: Sequence[tuple[Any, ...]], epochs: Sequence[int]
+    ) -> set[tuple[int, int]]:
+        """Overwrite the given columns of each row (first column `id`) still at the given epoch.
+
+        There is at least one row, and no (id, epoch) twice; the answer names the pairs that still matched.
+        """
         ...
 
 

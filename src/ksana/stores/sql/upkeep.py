@@ -8,6 +8,7 @@ from ksana.domain.ports import Retention
 from ksana.domain.queries import Minute
 from ksana.domain.states import FINAL, State
 from ksana.domain.times import from_micros, to_micros
+from ksana.stores.sql.nodes import forget_lapsed_nodes
 from ksana.stores.sql.statements import (
     DROP_ATTEMPTS,
     DROP_EXCHANGES,
@@ -48,6 +49,7 @@ async def prune(tx: Tx, retention: Retention) -> int:
             await tx.run(statement, ids=gone)
     await tx.run(DROP_GAPS, before=before)
     await tx.run(DROP_IDEMPOTENCY, before=before)
+    await forget_lapsed_nodes(tx, retention.now)
     return len(gone)
 
 

@@ -1,7 +1,7 @@
-"""What kind of place an IP address is. An address that carries an IPv4 address is as dangerous as what it carries.
+"""What kind of place an IP address is. One that carries an IPv4 address is as dangerous as what it carries.
 
-Written as tables of our own, because `ipaddress.is_global` is true for NAT64, 6to4 and `::127.0.0.1`, all of which
-can lead to the very host that asks.
+Written as tables of our own, because `ipaddress.is_global` is true for NAT64, 6to4 and `::127.0.0.1`, all of
+which can lead to the very host that asks.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def place_of(address: Address) -> Place:
             return max(place, *carried) if carried else place
     if carried:
         return max(carried)
-    # Only 2000::/3 has been given out; the rest is unspecified, link-local, multicast, discard or not yet anything.
+    # Only 2000::/3 has been given out; the rest is unspecified, link-local, multicast or not yet anything.
     return Place.PUBLIC if address in _GLOBAL else Place.FORBIDDEN
 
 

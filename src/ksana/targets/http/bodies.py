@@ -16,7 +16,7 @@ _FORM = "application/x-www-form-urlencoded"
 
 
 class Body(msgspec.Struct, frozen=True):
-    """A body ready to be made for an attempt. `content_type` is inferred; None where it depends on what is filled in."""
+    """A body before the attempt. `content_type` is inferred; None where it depends on what is filled in."""
 
     content: bytes
     template: Template | None
@@ -79,7 +79,7 @@ def _is_json_with_dummies(template: Template) -> bool:
 
 
 def _is_container(content: bytes) -> bool:
-    if not content.lstrip()[:1] in (b"{", b"["):
+    if content.lstrip()[:1] not in (b"{", b"["):
         return False
     try:
         msgspec.json.decode(content, type=msgspec.Raw)

@@ -1,4 +1,4 @@
-"""The config of an HTTP job: what may be written, what it means when it is left out, and every field at fault."""
+"""The config of an HTTP job: what may be written, the defaults, and every field at fault."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Destination(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, url=url, shown=_shown(url, bool(self.authorization)))
 
     def shares_credentials_with(self, other: Destination) -> bool:
-        """Whether a secret meant for the one may go to the other: the same origin, or its move from http to https."""
+        """Whether a secret of the one may go to the other: same origin, or its move from http to https."""
         if self.host != other.host:
             return False
         here, there = (self.scheme, self.port), (other.scheme, other.port)

@@ -17,7 +17,7 @@ class Flights(Generic[K, V]):
         self._under_way: dict[K, asyncio.Task[V]] = {}
 
     async def join(self, key: K, start: Callable[[], Coroutine[Any, Any, V]]) -> V:
-        """The result of the work for this key, started now unless it is under way. A waiter may go without stopping it."""
+        """The result of this key's work, started unless it is under way. It goes on if a waiter leaves."""
         task = self._under_way.get(key)
         if task is None:
             task = self._under_way[key] = asyncio.create_task(start())

@@ -10,7 +10,7 @@ import msgspec
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Bounds that hold whatever the other side does.
 
-    Of a longer answer the first `max_response_bytes` are kept, the rest is not read and the connection is closed.
+    Of a longer answer the first `max_response_bytes` are kept; the rest is not read, the connection closed.
     `idle_per_host` connections are kept for `idle_timeout`; each of `max_clients` hosts costs about 250 KiB.
     """
 

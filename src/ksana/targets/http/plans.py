@@ -26,16 +26,20 @@ from ksana.targets.http.variables import (
 _BODY_METHODS = ("POST", "PUT", "PATCH")
 _CACHED_BODY = 64 * 1024
 
+Headers = list[tuple[str, str]]
+
 
 class Request(msgspec.Struct, frozen=True):
     """One request of an attempt, ready to be sent."""
 
     method: str
     to: Destination
-    headers: list[tuple[str, str]]
+    headers: Headers
     body: bytes
     is_async: bool
     has_secrets: bool
+    is_signed: bool
+    """Whether a signature may go with it, if there is a secret to sign with."""
 
     @property
     def line(self) -> str:
@@ -45,10 +49,8 @@ class Request(msgspec.Struct, frozen=True):
 class Plan:
     """What can be said about the requests of a config before there is an attempt."""
 
-    def __init__(
-        self, config: HttpConfig, defaults: Mapping[str, str], secrets: Secrets, ours: frozenset[str]
-    ) -> None:
-        """`defaults` are headers the config's own replace; names in `ours` (lower case) are never taken from it."""
+    def __init__(self, config: HttpConfig, defaults: Mapping[str, str], secrets: Secrets, ours: frozenset[str]) -> None:
+        """The config's headers replace `defaults`; names in `ours` (lower case) are taken from neither."""
         self.is_async = config.mode is Mode.ASYNC
         self._method = config.method
         self._url = templates.in_text(config.url, Place.URL)
@@ -63,7 +65,7 @@ class Plan:
         self._headers = [(name, value) for name, value, template in compiled if template is None]
         self._filled = [(name, template) for name, _, template in compiled if template is not None]
         self._all_attempt_headers = not any(name.lower() in self._names for name in ATTEMPT_HEADERS)
-        self._has_secrets = any(name in secrets for name in self._names)
+        self._has_secrets = any(name in secrets for name in (*self._names, *ATTEMPT_HEADERS, *CALLBACK_HEADERS))
         declared = merged.get("content-type", ("", ""))[1] or None
         text = config.body if config.json is None else config.json.decode()
         self._body: Body = body_of(text or "", declared if declared or config.json is None else JSON)
@@ -90,14 +92,14 @@ class Plan:
             headers.append(("Content-Type", content_type))
         return self._ready(to, headers, body, is_async)
 
-    def _ready(self, to: Destination, headers: list[tuple[str, str]], body: bytes, is_async: bool) -> Request:
+    def _ready(self, to: Destination, headers: Headers, body: bytes, is_async: bool) -> Request:
         has_secrets = self._has_secrets
         if to.authorization and "authorization" not in self._names:
             headers.append(("Authorization", to.authorization))
             has_secrets = True
-        return Request(self._method, to, headers, body, is_async, has_secrets)
+        return Request(self._method, to, headers, body, is_async, has_secrets, True)
 
-    def _attempt_headers(self, context: AttemptContext) -> list[tuple[str, str]]:
+    def _attempt_headers(self, context: AttemptContext) -> Headers:
         pairs = zip(ATTEMPT_HEADERS, attempt_values(context), strict=True)
         if self._all_attempt_headers:
             return list(pairs)
@@ -119,7 +121,7 @@ class Plan:
         return name, value
 
     def _with_callback(
-        self, to: Destination, headers: list[tuple[str, str]], body: bytes, context: AttemptContext
+        self, to: Destination, headers: Headers, body: bytes, context: AttemptContext
     ) -> tuple[Destination, bytes]:
         url, token = context.callback_url, context.callback_token
         pairs = zip(CALLBACK_HEADERS, (url, token), strict=True)
@@ -136,9 +138,7 @@ class Plan:
 class Plans:
     """The plans of the configs seen last."""
 
-    def __init__(
-        self, size: int, defaults: Mapping[str, str], secrets: Secrets, ours: frozenset[str]
-    ) -> None:
+    def __init__(self, size: int, defaults: Mapping[str, str], secrets: Secrets, ours: frozenset[str]) -> None:
         self._size = size
         self._defaults = defaults
         self._secrets = secrets
@@ -147,8 +147,12 @@ class Plans:
 
     def plan(self, config: dict[str, Any]) -> Plan:
         """The plan for this config. Found by content: a job read from a store is a new object every time."""
-        key = _key(config)
-        plan = self._kept.get(key)
+        try:
+            key = _key(config)
+            plan = self._kept.get(key)
+        except (AttributeError, TypeError, ValueError):
+            # A value of a type no config may have; compiling says which.
+            return self.compiled(config)
         if plan is not None:
             self._kept.move_to_end(key)
             return plan
@@ -167,7 +171,7 @@ class Plans:
 def _key(config: dict[str, Any]) -> object:
     get = config.get
     headers, json = get("headers"), get("json")
-    key = (
+    return (
         get("url"),
         get("method"),
         get("body"),
@@ -175,5 +179,3 @@ def _key(config: dict[str, Any]) -> object:
         tuple(headers.items()) if headers else None,
         None if json is None else msgspec.json.encode(json),
     )
-    hash(key)
-    return key

@@ -1,4 +1,4 @@
-"""Which addresses HTTP calls may go to. Asked about the address really connected to, never about a name alone."""
+"""Which addresses HTTP calls may go to. Asked about the address really connected to, never a name alone."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ksana.targets.http.addresses import Address, Place, place_of
 _WORDS = {
     Place.PRIVATE: "a private address",
     Place.LOOPBACK: "a loopback address",
-    Place.FORBIDDEN: "an address no target may have (link-local, metadata service, multicast, unspecified or reserved)",
+    Place.FORBIDDEN: "never a target (link-local, metadata service, multicast, unspecified or reserved)",
 }
 
 
 class TargetPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """Public addresses are always allowed, some places never; loopback and private ones if the server says so.
+    """Public addresses are always allowed, some never; loopback and private ones if the server says so.
 
-    A server that others can reach must not let them reach its own host and network through it, so `allow_loopback`
-    and `allow_private` are for servers bound to loopback. `networks` and `hosts` (exact, or `*.example.com`) are
-    exceptions to that, not to what is never allowed.
+    A server that others can reach must not let them reach its own host and network through it, so
+    `allow_loopback` and `allow_private` are for servers bound to loopback. `networks` and `hosts` (exact, or
+    `*.example.com`) are exceptions to that, not to what is never allowed.
     """
 
     allow_loopback: bool
@@ -40,7 +40,10 @@ class TargetPolicy(msgspec.Struct, frozen=True, kw_only=True):
             except ValueError:
                 hosts.append(entry.lower().rstrip("."))
         return cls(
-            allow_loopback=allow_loopback, allow_private=allow_private, networks=tuple(networks), hosts=tuple(hosts)
+            allow_loopback=allow_loopback,
+            allow_private=allow_private,
+            networks=tuple(networks),
+            hosts=tuple(hosts),
         )
 
     def refusal(self, host: str, address: Address) -> str | None:
@@ -55,9 +58,9 @@ class TargetPolicy(msgspec.Struct, frozen=True, kw_only=True):
         is_name = host.strip("[]") != str(address)
         sentence = f"{host} is {address}, {_WORDS[place]}" if is_name else f"{host} is {_WORDS[place]}"
         if place is Place.FORBIDDEN:
-            return f"not called: {sentence}; change target.url"
+            return f"{sentence}; change target.url"
         return (
-            f"not called: {sentence}, and a server reachable by others calls those only if told to; "
+            f"{sentence}, and a server reachable by others calls those only if told to; "
             f"add {host} or its network to executor.allow_net"
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key"})
 MASK = "***"
@@ -20,6 +20,12 @@ class Secrets:
     def masked(self, headers: Iterable[tuple[str, str]]) -> dict[str, str]:
         """The headers as they may be shown."""
         return {name: MASK if name.lower() in self._names else value for name, value in headers}
+
+    def masked_answer(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """The headers of an answer, named in lower case, as they may be shown."""
+        if self._names.isdisjoint(headers):
+            return dict(headers)
+        return self.masked(headers.items())
 
     def without(self, headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
         """The headers that are no secrets."""

@@ -1,4 +1,4 @@
-"""Standard Webhooks signatures: the receiver can tell that a call comes from this server, and when it was made."""
+"""Standard Webhooks signatures: the receiver can tell that a call comes from this server, and when."""
 
 from __future__ import annotations
 

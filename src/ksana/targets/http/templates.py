@@ -1,7 +1,7 @@
-"""Markers such as `{{run_id}}` and `{{input.order.id}}` in URLs, header values and bodies, filled in one pass.
+"""Markers such as `{{run_id}}` and `{{input.order.id}}` in URLs, header values and bodies, filled in once.
 
-What is inserted is escaped for the place it goes to and never looked at again, so no value can smuggle in a marker,
-a header, a path or a JSON key. What cannot be filled (an unknown name, a path the input does not have) stays as it is.
+What is inserted is escaped for the place it goes to and never looked at again, so no value can smuggle in a
+marker, a header, a path or a JSON key. What cannot be filled (an unknown name, a path the input lacks) stays.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FILLED_BY_SERVICE = "<filled-by-service>"
 _MARKER = r"\{\{\s*(?P<path>[A-Za-z_]\w*(?:\.[\w-]+)*)\s*\}\}"
 _FILLED = rf'"(?P<key>job_id|run_id|scheduled_at|triggered_at)"(?P<colon>\s*:\s*)"{FILLED_BY_SERVICE}"'
 _IN_TEXT = re.compile(_MARKER)
-# Quotes and escapes are matched too, because a marker means one thing inside a JSON string and another outside.
+# Quotes and escapes are matched too: a marker means one thing inside a JSON string and another outside.
 _IN_JSON = re.compile(rf'{_FILLED}|{_MARKER}|(?P<escape>\\.)|(?P<quote>")', re.DOTALL)
 _COLON_NEXT = re.compile(r"\s*:")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)")
@@ -68,9 +68,7 @@ class Template(msgspec.Struct, frozen=True):
 
     def fill(self, values: Mapping[str, str], given: Any) -> str:
         """The text with every slot filled from the attempt's values and the run's input."""
-        return "".join(
-            part if isinstance(part, str) else _filled(part, values, given) for part in self.parts
-        )
+        return "".join(part if isinstance(part, str) else _filled(part, values, given) for part in self.parts)
 
 
 def in_text(source: str, place: Place = Place.TEXT) -> Template | None:
@@ -83,8 +81,8 @@ def in_text(source: str, place: Place = Place.TEXT) -> Template | None:
 def in_json(source: str) -> Template | None:
     """A template for JSON text; None if there is nothing to fill.
 
-    Inside a string the inserted text is escaped; a string that is nothing but an input marker becomes that value,
-    whatever its type; a marker outside of strings becomes a JSON value.
+    Inside a string the inserted text is escaped; a string that is nothing but an input marker becomes that
+    value, whatever its type; a marker outside of strings becomes a JSON value.
     """
     if "{{" not in source and FILLED_BY_SERVICE not in source:
         return None
@@ -94,8 +92,7 @@ def in_json(source: str) -> Template | None:
 def with_dummies(template: Template) -> str:
     """The text with harmless values in the slots, to find out whether it can become what it should be."""
     return "".join(
-        part if isinstance(part, str) else "0" if part.place is Place.JSON_VALUE else "x"
-        for part in template.parts
+        part if isinstance(part, str) else "0" if part.place is Place.JSON_VALUE else "x" for part in template.parts
     )
 
 
@@ -152,7 +149,7 @@ def _known(dotted: str) -> tuple[str, ...] | None:
 def _filled(slot: Slot, values: Mapping[str, str], given: Any) -> str:
     if slot.path[0] != INPUT:
         value: Any = values[slot.path[0]]
-        # An id or a count written outside of quotes is meant as a number; in place of a quoted string it is not.
+        # An id or a count written outside of quotes is meant as a number.
         if slot.place is Place.JSON_VALUE and not slot.source.startswith('"') and _NUMBER.fullmatch(value):
             return str(value)
         return _ESCAPES[slot.place](value)

@@ -20,7 +20,7 @@ ATTEMPT_HEADERS = (
     "X-Trace-Id",
 )
 CALLBACK_HEADERS = ("X-Callback-Url", "X-Callback-Token")
-# A target de-duplicates by the run and refuses stale deliveries by the fence; a job's own value would break both.
+# A target de-duplicates by run and refuses stale deliveries by fence; a job's own values would break both.
 PROTECTED_HEADERS = frozenset({"x-ksana-run-id", "x-ksana-fence", "x-run-id"})
 
 

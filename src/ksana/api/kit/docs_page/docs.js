@@ -6,7 +6,7 @@ const METHODS = ["get", "post", "put", "patch", "delete"];
 function make(tag, attributes, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes || {})) element.setAttribute(name, value);
-  for (const child of children.flat()) if (child !== null && child !== undefined && child !== "") element.append(child);
+  for (const child of children.flat(Infinity)) if (child !== null && child !== undefined && child !== "") element.append(child);
   return element;
 }
 

@@ -1,0 +1,160 @@
+"""The engine of one node: its loops, and the verbs by which surfaces change jobs and runs.
+
+There is no leader. Every node plans, runs and reaps; the store decides who wins, row by row.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+
+import msgspec
+
+from ksana.domain.fires import Lateness
+from ksana.domain.ports import Clock, NodeInfo, Observer, Store, Target
+from ksana.domain.runs import DEFAULT_QUEUE
+from ksana.engine.clock import SystemClock
+from ksana.engine.contexts import Contexts
+from ksana.engine.draws import IdPool, SystemDraws
+from ksana.engine.heart import Heart
+from ksana.engine.job_verbs import JobVerbs
+from ksana.engine.loops import StoreHealth
+from ksana.engine.planner import Planner
+from ksana.engine.reaper import Reaper, Upkeep
+from ksana.engine.run_verbs import RunVerbs
+from ksana.engine.runner import Runner
+
+log = logging.getLogger(__name__)
+
+
+class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How a node behaves."""
+
+    name: str = "ksana"
+    workers: int = 4
+    queues: tuple[str, ...] = (DEFAULT_QUEUE,)
+    batch: int = 500
+    poll: timedelta = timedelta(seconds=1)
+    lease: timedelta = timedelta(seconds=10)
+    max_reclaims: int = 3
+    grace: timedelta = timedelta(seconds=10)
+    lateness: Lateness = Lateness()
+    upkeep: Upkeep = Upkeep()
+    callback_base: str = ""
+
+
+class Engine:
+    """One node at work."""
+
+    def __init__(
+        self,
+        store: Store,
+        targets: Mapping[str, Target],
+        options: EngineOptions | None = None,
+        *,
+        clock: Clock | None = None,
+        observers: Sequence[Observer] = (),
+    ) -> None:
+        self.store = store
+        self.targets = targets
+        self.options = options or EngineOptions()
+        self.clock = clock or SystemClock()
+        self.health = StoreHealth(observers)
+        self._observers = observers
+        self._job_ids = IdPool(store, "job")
+        self._run_ids = IdPool(store, "run")
+        self._tasks: list[asyncio.Task[None]] = []
+        self.jobs = JobVerbs(store, targets, self.clock, self._job_ids, SystemDraws(self._run_ids), self.wake)
+        self.runs = RunVerbs(
+            store, self.clock, self._run_ids, SystemDraws(self._run_ids), observers, self.wake, self._let_go
+        )
+        self.node: NodeInfo | None = None
+
+    async def join(self) -> None:
+        """Become a node of the store: from here on runs can be held."""
+        options, clock, store = self.options, self.clock, self.store
+        now = clock.now()
+        self.node = node = await store.join(options.name, now, options.lease)
+        contexts = Contexts(await store.identity(), options.callback_base)
+        self.runner = Runner(
+            store,
+            clock,
+            self.targets,
+            contexts,
+            self.health,
+            self._observers,
+            node_id=node.id,
+            capacity=options.workers,
+            queues=options.queues,
+            batch=options.batch,
+            poll=options.poll,
+        )
+        self.planner = Planner(
+            store,
+            clock,
+            self.runner,
+            self._run_ids,
+            self.health,
+            self._observers,
+            batch=options.batch,
+            lateness=options.lateness,
+            poll=options.poll,
+        )
+        self.reaper = Reaper(
+            store,
+            clock,
+            self.runner,
+            self.health,
+            self._observers,
+            lease=options.lease,
+            max_reclaims=options.max_reclaims,
+            upkeep=options.upkeep,
+            poll=options.poll,
+        )
+        self.heart = Heart(
+            store,
+            clock,
+            self.runner,
+            self.health,
+            self._observers,
+            node=node,
+            lease=options.lease,
+            poll=options.poll,
+            on_clock_jump=self._on_clock_jump,
+        )
+
+    async def start(self) -> None:
+        """Join and set the loops going."""
+        await self.join()
+        duties = (self.heart.run(), self.planner.run(), self.runner.run(), self.reaper.run())
+        self._tasks = [asyncio.create_task(duty) for duty in duties]
+
+    async def stop(self) -> None:
+        """Stop planning and claiming, wait for what runs up to the grace period, hand the rest back, leave."""
+        if self.node is None:
+            return
+        self.planner.stop()
+        self.reaper.stop()
+        await self.runner.stop(self.options.grace)
+        self.heart.stop()
+        _, late = await asyncio.wait(self._tasks, timeout=self.options.grace.total_seconds() + 5)
+        for task in late:
+            task.cancel()
+        if not late:
+            await self.store.leave(self.runner.node_id)
+
+    def wake(self) -> None:
+        """Something changed that may be due at once."""
+        if self.node is not None:
+            self.planner.wake()
+            self.runner.wake_for_work()
+
+    def _let_go(self, run_id: int, epoch: int) -> None:
+        if self.node is not None:
+            self.runner.let_go(run_id, epoch)
+
+    def _on_clock_jump(self) -> None:
+        self.reaper.be_patient()
+        self.wake()

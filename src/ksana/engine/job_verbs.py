@@ -1,0 +1,188 @@
+"""What people do to jobs: create, change, pause, resume, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+
+from ksana.domain.errors import InvalidArgument, NotFound, Problem, VersionConflict
+from ksana.domain.fires import Draws, paused_gap, plan_from
+from ksana.domain.idempotency import IdempotencyRecord
+from ksana.domain.jobs import Job, JobSpec, TargetSpec
+from ksana.domain.ports import Clock, JobChange, Store, Target
+from ksana.domain.schedules import fire_at, first_slot
+from ksana.domain.states import AT_REST, UNSTARTED, Reason
+from ksana.domain.validation import problems_of
+from ksana.engine.draws import IdPool
+
+_replace = msgspec.structs.replace
+_SPEC_FIELDS = JobSpec.__struct_fields__
+_TRIES = 5
+
+
+class JobVerbs:
+    """Create, change, pause, resume, delete."""
+
+    def __init__(
+        self,
+        store: Store,
+        targets: Mapping[str, Target],
+        clock: Clock,
+        ids: IdPool,
+        draws: Draws,
+        wake: Callable[[], None],
+    ) -> None:
+        self._store = store
+        self._targets = targets
+        self._clock = clock
+        self._ids = ids
+        self._draws = draws
+        self._wake = wake
+
+    async def create(
+        self, surface: str, spec: JobSpec, answer: Callable[[Job], IdempotencyRecord] | None = None
+    ) -> Job:
+        """Store a new job and plan its first slot."""
+        [job] = await self.create_many(surface, [spec], answer)
+        return job
+
+    async def create_many(
+        self, surface: str, specs: Sequence[JobSpec], answer: Callable[[Job], IdempotencyRecord] | None = None
+    ) -> list[Job]:
+        """Store new jobs, all or none. `answer` makes the record that is kept with the first."""
+        checked = [self.checked(spec) for spec in specs]
+        await self._ids.ensure(len(specs))
+        now = self._clock.now()
+        jobs = [self._planned(self._new(surface, spec, now), now) for spec in checked]
+        await self._store.add_jobs(jobs, answer(jobs[0]) if answer else None)
+        self._wake()
+        return jobs
+
+    def checked(self, spec: JobSpec) -> JobSpec:
+        """The job as it will be stored, its target's defaults filled in; InvalidArgument naming every field at fault."""
+        problems = problems_of(spec)
+        config = spec.target.config
+        target = self._targets.get(spec.target.kind)
+        if target is None:
+            known = ", ".join(sorted(self._targets))
+            problems.append(
+                Problem("target.kind", f"{spec.target.kind!r} is not installed; choose one of {known}")
+            )
+        else:
+            try:
+                config = target.check(config)
+            except InvalidArgument as error:
+                problems += error.problems
+        if problems:
+            raise InvalidArgument(problems)
+        return _replace(spec, target=TargetSpec(spec.target.kind, config))
+
+    def _new(self, surface: str, spec: JobSpec, now: datetime) -> Job:
+        fields = {name: getattr(spec, name) for name in _SPEC_FIELDS}
+        return Job(
+            **fields,
+            id=self._ids.take(),
+            surface=surface,
+            awaits_callback=self._awaits_callback(spec),
+            paused_at=None if spec.enabled else now,
+            created_at=now,
+            updated_at=now,
+        )
+
+    def _awaits_callback(self, spec: JobSpec) -> bool:
+        return self._targets[spec.target.kind].awaits_callback(spec.target.config)
+
+    def _planned(self, job: Job, now: datetime) -> Job:
+        """The job with its cursor on the first slot. A `once` in the past is planned too: its slot must leave a trace."""
+        slot_at = None if job.schedule is None or not job.enabled else first_slot(job.schedule, now)
+        if slot_at is None or job.schedule is None:
+            return job
+        return _replace(
+            job, next_slot_at=slot_at, next_fire_at=fire_at(job.schedule, slot_at, self._draws.jitter())
+        )
+
+    async def get(self, job_id: int) -> Job:
+        jobs = await self._store.get_jobs([job_id])
+        if not jobs or jobs[0].deleted_at is not None:
+            raise NotFound(f"there is no job {job_id}")
+        return jobs[0]
+
+    async def change(self, job_id: int, edit: Callable[[Job], JobSpec], version: int | None = None) -> Job:
+        """Change what a job says. With `version`, only if it still is at that version; without, the last writer wins."""
+
+        def changed(job: Job, now: datetime) -> JobChange:
+            spec = self.checked(edit(job))
+            fields = {name: getattr(spec, name) for name in _SPEC_FIELDS}
+            after = _replace(job, **fields, awaits_callback=self._awaits_callback(spec))
+            if after.enabled != job.enabled:
+                return self._switched(_replace(after, enabled=job.enabled), after.enabled, now)
+            if after.schedule == job.schedule:
+                return JobChange(version=job.version, job=after)
+            # Misfires are judged from here on: a new schedule owes nothing for instants before it existed.
+            return JobChange(
+                version=job.version, job=self._planned(_unplanned(after), now), moves_cursor=True
+            )
+
+        return await self._apply(job_id, changed, version)
+
+    async def pause(self, job_id: int, version: int | None = None) -> Job:
+        """Plan no more slots and cancel what has not started. Pausing a paused job changes nothing."""
+        return await self._apply(job_id, lambda job, now: self._switched(job, False, now), version)
+
+    async def resume(self, job_id: int, version: int | None = None) -> Job:
+        """Plan from the next slot on; what the pause left out is recorded as one gap."""
+        return await self._apply(job_id, lambda job, now: self._switched(job, True, now), version)
+
+    def _switched(self, job: Job, enabled: bool, now: datetime) -> JobChange:
+        if job.enabled == enabled:
+            return JobChange(version=job.version, job=job)
+        if not enabled:
+            paused = _unplanned(_replace(job, enabled=False, paused_at=now))
+            return JobChange(
+                version=job.version, job=paused, moves_cursor=True, cancels=UNSTARTED, reason=Reason.PAUSED
+            )
+        resumed = plan_from(_replace(job, enabled=True, paused_at=None), now, self._draws)
+        gap = paused_gap(job, job.paused_at, now) if job.paused_at else None
+        return JobChange(version=job.version, job=resumed, moves_cursor=True, gap=gap)
+
+    async def delete(self, job_id: int, version: int | None = None) -> None:
+        """Forget a job: no new slots, nothing at rest is started any more. What is under way may finish."""
+
+        def deleted(job: Job, now: datetime) -> JobChange:
+            gone = _unplanned(_replace(job, enabled=False, deleted_at=now))
+            return JobChange(
+                version=job.version, job=gone, moves_cursor=True, cancels=AT_REST, reason=Reason.DELETED
+            )
+
+        await self._apply(job_id, deleted, version)
+
+    async def _apply(
+        self, job_id: int, change: Callable[[Job, datetime], JobChange], version: int | None
+    ) -> Job:
+        """Read, change and store under the version read; if somebody was quicker and no version was asked for, again."""
+        for tries_left in reversed(range(_TRIES)):
+            job = await self.get(job_id)
+            if version is not None and job.version != version:
+                raise VersionConflict(
+                    f"job {job_id} is at version {job.version}, not {version}; read it again"
+                )
+            now = self._clock.now()
+            wanted = change(job, now)
+            if wanted.job == job:
+                return job
+            stored = _replace(wanted.job, version=job.version + 1, updated_at=now)
+            try:
+                await self._store.change_jobs([_replace(wanted, job=stored)])
+            except VersionConflict:
+                if version is not None or not tries_left:
+                    raise
+                continue
+            self._wake()
+            return stored
+        raise AssertionError("unreachable")
+
+
+def _unplanned(job: Job) -> Job:
+    return _replace(job, next_slot_at=None, next_fire_at=None)

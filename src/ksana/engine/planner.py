@@ -1,0 +1,91 @@
+"""The planner: due slots become runs. It wakes exactly when the next slot is due and fires all that are, in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from ksana.domain.fires import DueJob, Fire, Lateness, decide
+from ksana.domain.moves import advance
+from ksana.domain.ports import Clock, Fired, Observer, Store
+from ksana.domain.runs import Run
+from ksana.domain.states import Event, State
+from ksana.engine.draws import IdPool, IdsExhausted, SystemDraws
+from ksana.engine.loops import Loop, StoreHealth
+from ksana.engine.runner import Runner
+
+# Room for the jobs of a batch that catch up more than one slot each.
+_SPARE_IDS = 1000
+
+
+class Planner(Loop):
+    """Fire what is due."""
+
+    name = "planner"
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        runner: Runner,
+        run_ids: IdPool,
+        health: StoreHealth,
+        observers: Sequence[Observer],
+        *,
+        batch: int,
+        lateness: Lateness,
+        poll: timedelta,
+    ) -> None:
+        super().__init__(clock, health, poll)
+        self._store = store
+        self._runner = runner
+        self._run_ids = run_ids
+        self._draws = SystemDraws(run_ids)
+        self._observers = observers
+        self._batch = batch
+        self._lateness = lateness
+
+    async def run_once(self) -> datetime | None:
+        """Fire everything due now, a batch at a time; answer when the next job comes due."""
+        while await self._fire_batch() == self._batch:
+            pass
+        return await self._store.next_fire_at()
+
+    async def _fire_batch(self) -> int:
+        now = self._clock.now()
+        next_at = await self._store.next_fire_at()
+        if next_at is None or next_at > now:
+            return 0
+        await self._run_ids.ensure(self._batch + _SPARE_IDS)
+        reserved = self._runner.reserve(self._batch)
+        fired = Fired([], [], 0)
+        try:
+            fired = await self._store.fire_due(now, self._batch, lambda due: self._decide(due, now, reserved))
+        finally:
+            self._runner.begin([c for c in fired.runs if c.run.state is State.RUNNING], reserved)
+        if any(c.run.state is State.SCHEDULED for c in fired.runs):
+            self._runner.wake_for_work()
+        if fired.runs or fired.gaps:
+            for observer in self._observers:
+                observer.on_fired(fired.runs, fired.gaps, now)
+        return fired.looked_at
+
+    def _decide(self, due: list[DueJob], now: datetime, reserved: int) -> list[Fire]:
+        """Decide each due job. As many runs as this node has room for are born claimed by it, in the same commit."""
+        fires: list[Fire] = []
+        for job in due:
+            try:
+                fire = decide(job, now, self._lateness, self._draws)
+            except IdsExhausted:
+                if not fires:
+                    raise
+                break
+            for i, run in enumerate(fire.runs):
+                if reserved > 0 and self._is_ours(run):
+                    fire.runs[i] = advance(run, Event.CLAIM, now, node_id=self._runner.node_id)
+                    reserved -= 1
+            fires.append(fire)
+        return fires
+
+    def _is_ours(self, run: Run) -> bool:
+        return run.state is State.SCHEDULED and run.queue in self._runner.queues

@@ -1,0 +1,109 @@
+"""The reaper: takes back runs whose worker vanished, ends waits whose deadline has passed, forgets what is old."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+
+from ksana.domain.jobs import Job
+from ksana.domain.moves import Move, overdue, reclaim
+from ksana.domain.policies import OnUncertain
+from ksana.domain.ports import Claimed, Clock, Observer, Retention, Store
+from ksana.domain.states import State
+from ksana.engine.loops import Loop, StoreHealth
+from ksana.engine.runner import Runner
+
+_CHUNK = 500
+_UPKEEP = timedelta(minutes=1)
+# A result may be committed a little after the minute it ended in; what is summed up must be complete.
+_SETTLED = timedelta(minutes=2)
+
+
+class Upkeep(msgspec.Struct, frozen=True):
+    """How long finished runs are kept, and how many of each job at least."""
+
+    retention: timedelta = timedelta(days=30)
+    keep_last: int = 10
+
+
+class Reaper(Loop):
+    """Take back, time out, forget."""
+
+    name = "reaper"
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        runner: Runner,
+        health: StoreHealth,
+        observers: Sequence[Observer],
+        *,
+        lease: timedelta,
+        max_reclaims: int,
+        upkeep: Upkeep,
+        poll: timedelta,
+    ) -> None:
+        super().__init__(clock, health, poll)
+        self._store = store
+        self._runner = runner
+        self._observers = observers
+        self._lease = lease
+        self._max_reclaims = max_reclaims
+        self._upkeep = upkeep
+        self._upkeep_at: datetime | None = None
+        self._patient_until: datetime | None = None
+        self._outages = health.outages
+
+    def be_patient(self) -> None:
+        """Leases that look lapsed after an outage or a clock step may only be late: give their nodes time to say so."""
+        self._patient_until = self._clock.now() + self._lease
+
+    async def run_once(self) -> datetime | None:
+        now = self._clock.now()
+        if self._health.outages != self._outages:
+            self._outages = self._health.outages
+            self.be_patient()
+        while await self._take_back(now) == _CHUNK:
+            pass
+        if self._upkeep_at is None or now >= self._upkeep_at:
+            self._upkeep_at = now + _UPKEEP
+            await self._tidy(now)
+        return None
+
+    async def _take_back(self, now: datetime) -> int:
+        found = await self._store.lapsed(now, _CHUNK)
+        results = [(move, one.job) for one in found if (move := self._judge(one, now)) is not None]
+        if not results:
+            return 0
+        turn = await self._store.turn([move for move, _ in results])
+        kept = [result for result in results if result[0].run.id not in turn.lost]
+        for observer in self._observers:
+            observer.on_moved(kept, now)
+        self._runner.wake_for_work()
+        return len(found)
+
+    def _judge(self, one: Claimed, now: datetime) -> Move | None:
+        run, job = one.run, one.job
+        if run.state is State.CALLBACK_PENDING:
+            return Move(run.epoch, overdue(run, now), frees_slot=True)
+        if run.node_id == self._runner.node_id or self._is_patient(now):
+            return None
+        moved = reclaim(run, _on_uncertain(job), self._max_reclaims, now)
+        return Move(run.epoch, moved, frees_slot=moved.ended_at is not None, taken_from=run.node_id)
+
+    def _is_patient(self, now: datetime) -> bool:
+        return self._patient_until is not None and now < self._patient_until
+
+    async def _tidy(self, now: datetime) -> None:
+        retention = Retention(now, now - self._upkeep.retention, self._upkeep.keep_last, _CHUNK)
+        while await self._store.prune(retention) == _CHUNK:
+            pass
+        while await self._store.roll_up(now - _SETTLED) > 0:
+            pass
+
+
+def _on_uncertain(job: Job | None) -> OnUncertain:
+    return OnUncertain.RETRY if job is None else job.on_uncertain

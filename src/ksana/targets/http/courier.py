@@ -1,0 +1,182 @@
+"""Sends a request to an allowed address, follows its redirects, and says in time what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from pyreqwest.client import Client
+from pyreqwest.exceptions import BuilderError, PyreqwestError
+
+from ksana.domain.outcomes import AttemptContext, Exchange, Outcome, Verdict
+from ksana.targets.http.answers import Answer, retry_after, sentence, status_line, verdict_of
+from ksana.targets.http.clients import Clients
+from ksana.targets.http.failures import Failure, failure_of, spoken
+from ksana.targets.http.limits import Limits
+from ksana.targets.http.plans import Headers, Request
+from ksana.targets.http.reading import read_answer
+from ksana.targets.http.redaction import Secrets
+from ksana.targets.http.redirects import REDIRECTS, next_request
+from ksana.targets.http.routes import RefusedError, Route, Routes, UnresolvedError
+from ksana.targets.http.signing import signature_headers
+
+
+class _NotCalledError(Exception):
+    """Nothing was sent, and trying again would change nothing."""
+
+
+class _NoAnswerError(Exception):
+    """The request brought no answer; another try may."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.sentence)
+        self.failure = failure
+
+
+class Courier:
+    """One for all attempts. An attempt's time covers names, connections, redirects and bodies together."""
+
+    def __init__(
+        self,
+        routes: Routes,
+        clients: Clients,
+        limits: Limits,
+        secrets: Secrets,
+        signing_secret: bytes | None,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._routes = routes
+        self._clients = clients
+        self._limits = limits
+        self._secrets = secrets
+        self._signing_secret = signing_secret
+        self._now = now
+
+    async def deliver(self, request: Request, context: AttemptContext) -> Outcome:
+        """Send the request and whatever its redirects ask for."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + context.timeout.total_seconds()
+        origin = ""
+        for _ in range(self._limits.max_redirects + 1):
+            headers = self._signed(request, context)
+            try:
+                answer = await self._send(request, headers, context, deadline)
+            except _NotCalledError as error:
+                return Outcome(Verdict.FAIL, f"{origin}not called: {error}", exchange=self._sent(request, headers))
+            except _NoAnswerError as error:
+                return Outcome(
+                    Verdict.RETRY,
+                    origin + error.failure.sentence,
+                    timed_out=error.failure.timed_out,
+                    exchange=self._sent(request, headers),
+                )
+            if answer.status not in REDIRECTS:
+                return self._outcome(request, headers, answer, origin)
+            location = answer.headers.get("location")
+            if not location:
+                return self._failed(request, headers, answer, "without a Location to go to")
+            try:
+                following = next_request(request, answer.status, location, self._secrets)
+            except ValueError as error:
+                return self._failed(request, headers, answer, f"to {location[:200]!r}, which {error}")
+            origin = origin or f"redirected from {request.line}: "
+            request = following
+        most = self._limits.max_redirects
+        return self._failed(
+            request,
+            headers,
+            answer,
+            f"after {most} redirects already; set target.url to where they should end",
+        )
+
+    async def _send(self, request: Request, headers: Headers, context: AttemptContext, deadline: float) -> Answer:
+        loop = asyncio.get_running_loop()
+        route = self._routes.known(request.to, loop.time())
+        if route is None:
+            route = await self._route(request, context, deadline)
+        failure = Failure(f"no answer within {spoken(context.timeout)}", timed_out=True)
+        for address in route.addresses:
+            client = await self._clients.client(request.to, address, context.connect_timeout)
+            left = deadline - loop.time()
+            if left <= 0:
+                break
+            try:
+                answer = await self._exchange(client, request, headers, left)
+            except BuilderError as error:
+                raise _NotCalledError(str(error)) from None
+            except PyreqwestError as error:
+                failure = failure_of(error, request.to, address, context.timeout, context.connect_timeout)
+                # The next address may be tried only while nobody can have seen the request.
+                if not failure.unsent:
+                    break
+            else:
+                route.prefer(address)
+                return answer
+        raise _NoAnswerError(failure)
+
+    async def _route(self, request: Request, context: AttemptContext, deadline: float) -> Route:
+        left = deadline - asyncio.get_running_loop().time()
+        try:
+            return await self._routes.find(request.to, min(left, context.connect_timeout.total_seconds()))
+        except RefusedError as error:
+            raise _NotCalledError(str(error)) from None
+        except UnresolvedError as error:
+            raise _NoAnswerError(Failure(str(error), timed_out=error.timed_out)) from None
+
+    async def _exchange(self, client: Client, request: Request, headers: Headers, left: float) -> Answer:
+        try:
+            builder = client.request(request.method, request.to.url).timeout(timedelta(seconds=left)).headers(headers)
+        except (ValueError, TypeError) as error:
+            raise _NotCalledError(str(error)) from None
+        if request.body:
+            builder = builder.body_bytes(request.body)
+        async with builder.build_streamed() as response:
+            return await read_answer(response, self._limits.max_response_bytes)
+
+    def _signed(self, request: Request, context: AttemptContext) -> Headers:
+        if self._signing_secret is None or not request.is_signed:
+            return request.headers
+        run_id = str(context.run_id)
+        return request.headers + signature_headers(self._signing_secret, run_id, self._now(), request.body)
+
+    def _outcome(self, request: Request, headers: Headers, answer: Answer, origin: str) -> Outcome:
+        exchange = self._exchanged(request, headers, answer)
+        verdict = verdict_of(answer.status, request.is_async)
+        if verdict is Verdict.SUCCESS:
+            result = None if answer.truncated else answer.body
+            return Outcome(verdict, code=answer.status, result=result, exchange=exchange)
+        if verdict is Verdict.WAIT:
+            return Outcome(verdict, code=answer.status, exchange=exchange)
+        return Outcome(
+            verdict,
+            origin + sentence(answer, request.line),
+            retry_after=retry_after(answer.headers, self._now()) if verdict is Verdict.RETRY else None,
+            code=answer.status,
+            exchange=exchange,
+        )
+
+    def _failed(self, request: Request, headers: Headers, answer: Answer, why: str) -> Outcome:
+        return Outcome(
+            Verdict.FAIL,
+            f"{status_line(answer.status)} from {request.line} {why}",
+            code=answer.status,
+            exchange=self._exchanged(request, headers, answer),
+        )
+
+    def _sent(self, request: Request, headers: Headers) -> Exchange:
+        return Exchange(request.line, self._shown(request, headers), request.body)
+
+    def _exchanged(self, request: Request, headers: Headers, answer: Answer) -> Exchange:
+        return Exchange(
+            request.line,
+            self._shown(request, headers),
+            request.body,
+            answer.status,
+            self._secrets.masked_answer(answer.headers),
+            answer.body,
+            answer.truncated,
+        )
+
+    def _shown(self, request: Request, headers: Headers) -> dict[str, str]:
+        return self._secrets.masked(headers) if request.has_secrets else dict(headers)

@@ -1,0 +1,97 @@
+"""The HTTP target: one attempt is one request (and the redirects it leads to), bounded in time and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any, ClassVar
+
+from ksana import __version__
+from ksana.domain.errors import InvalidArgument, Problem
+from ksana.domain.outcomes import AttemptContext, Outcome, Verdict
+from ksana.targets.http.clients import Clients
+from ksana.targets.http.config import Mode, checked, checked_headers
+from ksana.targets.http.courier import Courier
+from ksana.targets.http.limits import Limits
+from ksana.targets.http.plans import Plans, Request
+from ksana.targets.http.policy import TargetPolicy
+from ksana.targets.http.redaction import Secrets
+from ksana.targets.http.routes import Lookup, Routes, system_lookup
+from ksana.targets.http.signing import SIGNATURE_HEADERS
+
+_DEFAULTS = {
+    "User-Agent": f"ksana/{__version__}",
+    "Accept": "*/*",
+    # Bodies are kept as they come in, so a compressed one would be of no use to the reader.
+    "Accept-Encoding": "identity",
+}
+
+
+class HttpTarget:
+    """Makes HTTP calls. A `signing_secret` adds a Standard Webhooks signature; `redact` names further headers
+    whose values are never kept."""
+
+    kind: ClassVar[str] = "http"
+
+    def __init__(
+        self,
+        *,
+        policy: TargetPolicy,
+        now: Callable[[], datetime],
+        limits: Limits | None = None,
+        global_headers: Mapping[str, str] | None = None,
+        signing_secret: bytes | None = None,
+        redact: Iterable[str] = (),
+        lookup: Lookup = system_lookup,
+    ) -> None:
+        limits = limits or Limits()
+        secrets = Secrets(redact)
+        self._routes = Routes(policy, lookup, limits.max_names, limits.name_ttl)
+        self._clients = Clients(limits)
+        self._courier = Courier(self._routes, self._clients, limits, secrets, signing_secret, now)
+        ours = SIGNATURE_HEADERS if signing_secret is not None else frozenset[str]()
+        self._plans = Plans(limits.max_plans, _with_defaults(global_headers or {}), secrets, ours)
+
+    def check(self, config: dict[str, Any]) -> dict[str, Any]:
+        """The config with its defaults filled in, or InvalidArgument naming every field at fault."""
+        return checked(config).plain()
+
+    def awaits_callback(self, config: dict[str, Any]) -> bool:
+        """Whether a run of this config ends by a callback rather than by the answer."""
+        return bool(config.get("mode") == Mode.ASYNC)
+
+    async def execute(self, context: AttemptContext, config: dict[str, Any]) -> Outcome:
+        """Make one attempt. The run's input may replace `body`, and ask for a callback by `mode`: `async`."""
+        try:
+            request = self._request(context, config)
+        except InvalidArgument as error:
+            return Outcome(Verdict.FAIL, f"not called: {error.message}")
+        except ValueError as error:
+            return Outcome(Verdict.FAIL, f"not called: {error}")
+        return await self._courier.deliver(request, context)
+
+    async def close(self) -> None:
+        """Let go of every connection."""
+        await self._routes.close()
+        await self._clients.close()
+
+    def _request(self, context: AttemptContext, config: dict[str, Any]) -> Request:
+        given = context.input
+        if not isinstance(given, dict):
+            return self._plans.plan(config).request(context, False)
+        forced_async = given.get("mode") == Mode.ASYNC
+        body = given.get("body")
+        if body is None:
+            return self._plans.plan(config).request(context, forced_async)
+        field = "body" if isinstance(body, str) else "json"
+        replaced = {**config, "body": None, "json": None, field: body}
+        return self._plans.compiled(replaced).request(context, forced_async)
+
+
+def _with_defaults(headers: Mapping[str, str]) -> dict[str, str]:
+    problems: list[Problem] = []
+    pairs = checked_headers(dict(headers), "executor.global_headers", problems)
+    if problems:
+        raise InvalidArgument(problems)
+    given = {name.lower() for name in headers}
+    return {name: value for name, value in _DEFAULTS.items() if name.lower() not in given} | dict(pairs)

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from ksana.targets.threads import Exhausted, Threads, Ticket
+
+_DEADLINE = 20.0
+
+
+class Block:
+    """Work that holds its thread until released."""
+
+    def __init__(self) -> None:
+        self.has_begun = threading.Event()
+        self.released = threading.Event()
+        self.thread: threading.Thread | None = None
+
+    def __call__(self) -> str:
+        self.thread = threading.current_thread()
+        self.has_begun.set()
+        assert self.released.wait(_DEADLINE)
+        return "late"
+
+    async def begins(self) -> None:
+        assert await asyncio.to_thread(self.has_begun.wait, _DEADLINE)
+
+    async def ends(self) -> None:
+        self.released.set()
+        assert self.thread is not None
+        await asyncio.to_thread(self.thread.join, _DEADLINE)
+        assert not self.thread.is_alive()
+
+
+async def answer(ticket: Ticket[str]) -> str:
+    return await asyncio.wait_for(ticket.future, _DEADLINE)
+
+
+async def test_work_is_done_in_a_daemon_thread() -> None:
+    threads = Threads[bool](1, 1)
+    ticket = threads.submit(lambda: threading.current_thread().daemon)
+    assert await asyncio.wait_for(ticket.future, _DEADLINE)
+    threads.close()
+
+
+async def test_no_more_threads_work_than_the_size_allows() -> None:
+    threads = Threads[str](2, 8)
+    seen: set[str] = set()
+
+    def note() -> str:
+        seen.add(threading.current_thread().name)
+        return "done"
+
+    await asyncio.gather(*(answer(threads.submit(note)) for _ in range(200)))
+    assert 1 <= len(seen) <= 2
+    threads.close()
+
+
+async def test_a_thread_lost_to_a_hanging_call_is_replaced() -> None:
+    threads = Threads[str](1, 8)
+    blocks = [Block() for _ in range(5)]
+    for block in blocks:
+        ticket = threads.submit(block)
+        await block.begins()
+        assert threads.give_up(ticket) is True
+        assert await answer(threads.submit(lambda: "prompt")) == "prompt"
+    assert threads.abandoned == 5
+    for block in blocks:
+        await block.ends()
+    assert threads.abandoned == 0
+    threads.close()
+
+
+async def test_calls_that_wait_behind_a_hanging_one_get_the_replacement() -> None:
+    threads = Threads[str](1, 8)
+    block = Block()
+    hanging = threads.submit(block)
+    await block.begins()
+    waiting = threads.submit(lambda: "prompt")
+    threads.give_up(hanging)
+    assert await answer(waiting) == "prompt"
+    await block.ends()
+    threads.close()
+
+
+async def test_a_late_answer_is_discarded() -> None:
+    threads = Threads[str](1, 8)
+    block = Block()
+    ticket = threads.submit(block)
+    await block.begins()
+    threads.give_up(ticket)
+    await block.ends()
+    assert await answer(threads.submit(lambda: "prompt")) == "prompt"
+    assert ticket.future.cancelled()
+    threads.close()
+
+
+async def test_a_call_given_up_before_it_began_never_runs() -> None:
+    threads = Threads[str](1, 8)
+    block = Block()
+    first = threads.submit(block)
+    await block.begins()
+    ran: list[str] = []
+
+    def record() -> str:
+        ran.append("ran")
+        return ""
+
+    waiting = threads.submit(record)
+    assert threads.give_up(waiting) is False
+    assert threads.abandoned == 0
+    block.released.set()
+    assert await answer(first) == "late"
+    assert await answer(threads.submit(lambda: "prompt")) == "prompt"
+    assert ran == []
+    threads.close()
+
+
+async def test_giving_up_twice_counts_once() -> None:
+    threads = Threads[str](1, 8)
+    block = Block()
+    ticket = threads.submit(block)
+    await block.begins()
+    assert [threads.give_up(ticket), threads.give_up(ticket)] == [True, False]
+    assert threads.abandoned == 1
+    await block.ends()
+    threads.close()
+
+
+async def test_lost_threads_are_bounded() -> None:
+    threads = Threads[str](1, 2)
+    blocks = [Block(), Block()]
+    for block in blocks:
+        ticket = threads.submit(block)
+        await block.begins()
+        threads.give_up(ticket)
+    with pytest.raises(Exhausted):
+        threads.submit(lambda: "one more")
+    await blocks[0].ends()
+    assert await answer(threads.submit(lambda: "again")) == "again"
+    await blocks[1].ends()
+    threads.close()
+
+
+async def test_closed_threads_go_home_and_take_no_more_work() -> None:
+    threads = Threads[threading.Thread](1, 1)
+    worker = await asyncio.wait_for(threads.submit(threading.current_thread).future, _DEADLINE)
+    threads.close()
+    await asyncio.to_thread(worker.join, _DEADLINE)
+    assert not worker.is_alive()
+    with pytest.raises(RuntimeError, match="closed"):
+        threads.submit(threading.current_thread)
+
+
+def test_a_call_may_outlive_the_loop_it_was_made_in() -> None:
+    block = Block()
+    threads = Threads[str](1, 1)
+
+    async def leave_it_running() -> None:
+        threads.submit(block)
+        await block.begins()
+
+    asyncio.run(leave_it_running())
+    block.released.set()
+    threads.close()
+    assert block.thread is not None
+    block.thread.join(_DEADLINE)
+    assert not block.thread.is_alive()
+
+
+async def test_an_idle_thread_holds_on_to_nothing() -> None:
+    threads = Threads[str](1, 1)
+
+    class Heavy:
+        def __del__(self) -> None:
+            freed.set()
+
+    freed = threading.Event()
+
+    def work_holding(heavy: Heavy) -> Callable[[], str]:
+        return lambda: "done" if heavy else ""
+
+    assert await answer(threads.submit(work_holding(Heavy()))) == "done"
+    assert await asyncio.to_thread(freed.wait, _DEADLINE)
+    threads.close()

@@ -1,4 +1,4 @@
-"""A server that answers every request with an empty 200, in a process of its own, so that only the caller is measured."""
+"""A server that answers every request with an empty 200, in a process of its own: only the caller is measured."""
 
 from __future__ import annotations
 

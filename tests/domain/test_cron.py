@@ -147,9 +147,7 @@ def test_what_is_not_text_is_refused(value: object) -> None:
 
 
 @given(
-    st.lists(st.text(alphabet="0123456789*/-,LW#?JANMOFRISU", max_size=7), min_size=4, max_size=7).map(
-        " ".join
-    )
+    st.lists(st.text(alphabet="0123456789*/-,LW#?JANMOFRISU", max_size=7), min_size=4, max_size=7).map(" ".join)
     | st.text(max_size=20)
 )
 def test_no_text_raises_anything_but_invalid_argument(text: str) -> None:
@@ -307,11 +305,7 @@ def test_expressions_in_a_zone_with_daylight_saving_fire_as_in_cronsim(seed: int
         text, start = for_cronsim(draw), random_start(draw)
         minute, hour, *others = text.split()
         # cronsim lets a star in the minute decide too, and has no such rule for six fields.
-        if (
-            len(others) != 3
-            or (minute.startswith("*") and not hour.startswith("*"))
-            or possible(text) is None
-        ):
+        if len(others) != 3 or (minute.startswith("*") and not hour.startswith("*")) or possible(text) is None:
             continue
         theirs = CronSim(text, start.astimezone(NEW_YORK))
         assert fires(text, 4, start, NEW_YORK) == [next(theirs).astimezone(UTC) for _ in range(4)], text

@@ -113,12 +113,16 @@ def test_every_clock_change_of_fifty_years_follows_the_rule(name: str) -> None:
         for pattern in around(wall(change - MINUTE, tz).hour):
             expected = by_the_rule(pattern, clock)
             cron = parse_cron(pattern.text)
-            ahead, at = [], first - MINUTE / 60
+            ahead: list[datetime] = []
+            at = first - MINUTE / 60
             while (at := cron.next_after(at, tz) or last + DAY) <= last:
+                assert not ahead or at > ahead[-1]
                 ahead.append(at)
             assert ahead == expected, (name, change, pattern.text)
-            back, at = [], last + MINUTE / 60
+            back: list[datetime] = []
+            at = last + MINUTE / 60
             while (at := cron.previous_before(at, tz) or first - DAY) >= first:
+                assert not back or at < back[-1]
                 back.append(at)
             assert back[::-1] == expected, (name, change, pattern.text)
             assert cron.count_between(first - MINUTE / 60, last, tz) == len(expected)
@@ -167,9 +171,7 @@ def test_a_search_from_inside_the_second_pass_does_not_repeat_the_first() -> Non
     second_pass = datetime(2026, 11, 1, 6, 10, tzinfo=UTC)
     tz = ZoneInfo("America/New_York")
     assert parse_cron("30 1 * * *").next_after(second_pass, tz) == datetime(2026, 11, 2, 6, 30, tzinfo=UTC)
-    assert parse_cron("30 1 * * *").previous_before(second_pass, tz) == datetime(
-        2026, 11, 1, 5, 30, tzinfo=UTC
-    )
+    assert parse_cron("30 1 * * *").previous_before(second_pass, tz) == datetime(2026, 11, 1, 5, 30, tzinfo=UTC)
 
 
 def test_a_wildcard_hour_follows_elapsed_time() -> None:

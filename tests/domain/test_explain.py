@@ -34,9 +34,7 @@ def test_steps_that_do_not_divide_are_noted() -> None:
 
 
 def test_either_day_is_noted() -> None:
-    assert notes("0 12 13 * FRI", 1) == [
-        "fires when day-of-month 13 or day-of-week FRI matches, not only when both do"
-    ]
+    assert notes("0 12 13 * FRI", 1) == ["fires when day-of-month 13 or day-of-week FRI matches, not only when both do"]
 
 
 @pytest.mark.parametrize(

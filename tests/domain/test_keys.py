@@ -31,9 +31,7 @@ def test_another_secret_or_a_revoked_key_is_not_verified() -> None:
     assert not verify(msgspec.structs.replace(made.stored, revoked_at=NOW), presented)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "ksk_", "ksk_a_b", "KSK_" + "0" * 16 + "_" + "0" * 64, "ksk_" + "0" * 81, "é"]
-)
+@pytest.mark.parametrize("text", ["", "ksk_", "ksk_a_b", "KSK_" + "0" * 16 + "_" + "0" * 64, "ksk_" + "0" * 81, "é"])
 def test_what_is_no_key_is_not_parsed(text: str) -> None:
     assert parse_key(text) is None
 

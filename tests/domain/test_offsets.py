@@ -35,10 +35,7 @@ def test_every_run_agrees_with_the_zone(name: str) -> None:
         run = offsets.at(sample)
         assert run.start <= sample < run.end
         for second in (run.start, sample, run.end - 1):
-            assert (
-                timedelta(seconds=run.offset)
-                == (EPOCH + timedelta(seconds=second)).astimezone(tz).utcoffset()
-            )
+            assert timedelta(seconds=run.offset) == (EPOCH + timedelta(seconds=second)).astimezone(tz).utcoffset()
 
 
 @pytest.mark.parametrize("name", ZONES)

@@ -161,8 +161,7 @@ def test_a_schedule_survives_json_and_is_a_value(schedule: Schedule) -> None:
 
 def test_the_kind_tells_schedules_apart() -> None:
     kinds = [
-        msgspec.to_builtins(schedule)["kind"]
-        for schedule in (Once(NOON), Every(FIVE, NOON), CronSchedule("@daily"))
+        msgspec.to_builtins(schedule)["kind"] for schedule in (Once(NOON), Every(FIVE, NOON), CronSchedule("@daily"))
     ]
     assert kinds == ["once", "every", "cron"]
 

@@ -64,9 +64,7 @@ def _pool(settings: Settings, problems: list[Problem]) -> Settings:
     if idle <= size:
         return settings
     if "storage.pool_idle" in settings.sources:
-        problems.append(
-            Problem("storage.pool_idle", f"is {idle}, more than storage.pool_size {size}; lower it")
-        )
+        problems.append(Problem("storage.pool_idle", f"is {idle}, more than storage.pool_size {size}; lower it"))
     return _follow(settings, "storage.pool_idle", size, "storage.pool_size")
 
 

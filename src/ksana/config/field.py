@@ -29,9 +29,7 @@ class Field(msgspec.Struct, frozen=True):
     def problem(self, raw: Raw, source: str, refusal: RefusedError) -> Problem:
         """What is wrong with a value, where it came from and what would be right."""
         reason = f" ({refusal})" if str(refusal) else ""
-        return Problem(
-            self.key, f"{self._shown(raw)} from {source} is not valid{reason}; give {self.kind.allowed}"
-        )
+        return Problem(self.key, f"{self._shown(raw)} from {source} is not valid{reason}; give {self.kind.allowed}")
 
     def _shown(self, raw: Raw) -> str:
         if not self.secret:

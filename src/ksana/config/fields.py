@@ -134,6 +134,21 @@ FIELDS = (
         default="as `executor.worker_pool_size`, at most 1000",
     ),
     Field(
+        "executor.python_importable",
+        kinds.MODULES,
+        "Modules whose functions a `python` job may name as `module:function`; functions a worker registers need no entry.",
+        env=("KSANA_PYTHON_IMPORTABLE",),
+        default="none",
+    ),
+    Field(
+        "executor.signing_secret",
+        kinds.SECRET,
+        "Secret with which HTTP calls are signed (Standard Webhooks headers).",
+        env=("KSANA_SIGNING_SECRET",),
+        default="none: calls are not signed",
+        secret=True,
+    ),
+    Field(
         "executor.request_timeout",
         kinds.duration(_INSTANT),
         "Longest time for one attempt of a job that does not say.",
@@ -184,9 +199,9 @@ FIELDS = (
     Field(
         "executor.allow_net",
         kinds.NETWORKS,
-        "Targets that HTTP calls may reach.",
+        "Loopback and private targets that HTTP calls may reach although the server listens beyond loopback.",
         env=("KSANA_ALLOW_NET",),
-        default="any",
+        default="none",
     ),
     Field(
         "executor.max_response_bytes",

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from ksana.domain.durations import format_duration, parse_duration
 from ksana.domain.errors import InvalidArgument
+from ksana.domain.keys import parse_key
 from ksana.domain.times import zone
 
 Raw = str | Sequence[str] | Mapping[str, str]
@@ -37,7 +38,7 @@ _BOOLEANS = {
     "0": False,
 }
 _LONGEST = timedelta(days=36500)
-MINIMUM_KEY_LENGTH = 16
+_SHORTEST_SECRET = 16
 
 _E = TypeVar("_E", bound=StrEnum)
 
@@ -191,12 +192,7 @@ def _http_url(raw: Raw) -> str:
         port_is_fine = parts.port is None or parts.port > 0
     except ValueError as error:
         raise RefusedError(str(error)) from error
-    if (
-        parts.scheme not in ("http", "https")
-        or not parts.hostname
-        or not port_is_fine
-        or re.search(r"\s", text)
-    ):
+    if parts.scheme not in ("http", "https") or not parts.hostname or not port_is_fine or re.search(r"\s", text):
         raise RefusedError
     if parts.query or parts.fragment:
         raise RefusedError("it is extended with a path, so it cannot carry a query or a fragment")
@@ -237,11 +233,24 @@ def _zone(raw: Raw) -> str:
 def _keys(raw: Raw) -> tuple[str, ...]:
     keys = tuple(_list(raw))
     for position, key in enumerate(keys, 1):
-        if len(key) < MINIMUM_KEY_LENGTH:
-            raise RefusedError(f"key {position} is shorter than {MINIMUM_KEY_LENGTH} characters")
-        if not re.fullmatch(r"[\x21-\x7e]+", key):
-            raise RefusedError(f"key {position} holds a space or a character that is not ASCII")
+        if parse_key(key) is None:
+            raise RefusedError(f"key {position} is not an API key; make one with `ksana key create --offline`")
     return keys
+
+
+def _secret(raw: Raw) -> str:
+    text = _text(raw)
+    if len(text) < _SHORTEST_SECRET:
+        raise RefusedError(f"must have at least {_SHORTEST_SECRET} characters")
+    return text
+
+
+def _modules(raw: Raw) -> tuple[str, ...]:
+    names = tuple(_list(raw))
+    for name in names:
+        if not all(part.isidentifier() for part in name.split(".")):
+            raise RefusedError(f"{name!r} is not the name of a module")
+    return names
 
 
 BOOLEAN = Kind("true or false (yes/no, on/off and 1/0 are read too)", _boolean)
@@ -250,11 +259,11 @@ HOST_HEADERS = Kind("host names, *.example.com for a whole domain, or * for any"
 NETWORKS = Kind("networks (10.0.0.0/8), addresses, host names or *.example.com", _networks)
 BASE_PATH = Kind("empty, or a path that starts with a slash, such as /ksana", _base_path)
 HTTP_URL = Kind("an http:// or https:// address", _http_url)
-HEADERS = Kind(
-    'a map of header names to text; in a variable a JSON object such as {"X-Team": "ops"}', _headers
-)
+HEADERS = Kind('a map of header names to text; in a variable a JSON object such as {"X-Team": "ops"}', _headers)
 ZONE = Kind("UTC, an IANA zone such as Asia/Shanghai, or an offset such as +08:00", _zone)
-KEYS = Kind(f"keys of at least {MINIMUM_KEY_LENGTH} printable ASCII characters", _keys)
+KEYS = Kind("API keys (ksk_…), as made by `ksana key create --offline`", _keys)
+SECRET = Kind(f"at least {_SHORTEST_SECRET} characters", _secret)
+MODULES = Kind("names of modules, such as reports.daily", _modules)
 PATH = Kind("a directory", _text)
 STORE = Kind(
     "sqlite:PATH, json:DIR, postgresql://…, mysql://…, redis://… or a Go DSN (user:pass@tcp(host:3306)/db)",

@@ -58,9 +58,7 @@ def load_settings(
     return msgspec.structs.replace(settings, warnings=tuple(loading.warnings))
 
 
-def _config_file(
-    environ: Mapping[str, str], config_path: Path | None, cwd: Path, system_path: Path
-) -> ConfigFile:
+def _config_file(environ: Mapping[str, str], config_path: Path | None, cwd: Path, system_path: Path) -> ConfigFile:
     if config_path is None and environ.get(CONFIG_NAME):
         config_path = Path(environ[CONFIG_NAME])
     if config_path is not None:
@@ -105,9 +103,7 @@ class _Loading:
         except RefusedError as refusal:
             self.problems.append(field.problem(entry.raw, entry.source, refusal))
             return settings
-        return settings.having(field.key, value).having(
-            "sources", {**settings.sources, field.key: entry.source}
-        )
+        return settings.having(field.key, value).having("sources", {**settings.sources, field.key: entry.source})
 
     def _from_flags(self, field: Field) -> Iterator[Entry]:
         for name in (field.flag, *field.keys):
@@ -118,9 +114,7 @@ class _Loading:
         names = [name for name in (*field.env, *field.bare) if self._is_set(name)]
         for other in names[1:]:
             if self._environ[other].strip() != self._environ[names[0]].strip():
-                self.warnings.append(
-                    f"{names[0]} and {other} are both set and differ; {names[0]} wins, unset {other}"
-                )
+                self.warnings.append(f"{names[0]} and {other} are both set and differ; {names[0]} wins, unset {other}")
         for name in names[:1]:
             yield Entry(self._environ[name], f"environment {name}")
 
@@ -139,9 +133,7 @@ class _Loading:
         for other in keys[1:]:
             if file.entries[other].raw != file.entries[keys[0]].raw:
                 both = f"{file.entries[keys[0]].source} and {file.entries[other].source}"
-                self.problems.append(
-                    Problem(other, f"says the same as {keys[0]} but differs ({both}); keep one")
-                )
+                self.problems.append(Problem(other, f"says the same as {keys[0]} but differs ({both}); keep one"))
         for key in keys[:1]:
             yield file.entries[key]
 

@@ -81,12 +81,14 @@ class DefaultRetry(msgspec.Struct, frozen=True):
 class Executor(_Discreet, frozen=True):
     worker_pool_size: int = 4
     python_threads: int = 4
+    python_importable: tuple[str, ...] = ()
+    signing_secret: str | None = None
     request_timeout: timedelta = DEFAULT_TIMEOUT
     connect_timeout: timedelta = DEFAULT_CONNECT_TIMEOUT
     default_retry: DefaultRetry = DefaultRetry()
     global_headers: dict[str, str] = {}
     allow_net: tuple[str, ...] = ()
-    max_response_bytes: int = 16 * 1024 * 1024
+    max_response_bytes: int = 5 * 1024 * 1024
 
 
 class Scheduler(msgspec.Struct, frozen=True):
@@ -152,6 +154,4 @@ class Settings(msgspec.Struct, frozen=True):
 
 def _replaced(struct: _S, path: list[str], value: object) -> _S:
     head, *rest = path
-    return msgspec.structs.replace(
-        struct, **{head: _replaced(getattr(struct, head), rest, value) if rest else value}
-    )
+    return msgspec.structs.replace(struct, **{head: _replaced(getattr(struct, head), rest, value) if rest else value})

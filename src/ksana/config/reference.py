@@ -86,9 +86,7 @@ def render_reference() -> str:
     sections = [_INTRO]
     for group, fields in groupby(FIELDS, lambda field: field.key.partition(".")[0]):
         rows = "".join(_reference_row(field) for field in fields)
-        sections.append(
-            f"\n## {group}\n\n| Key | Variable | Flag | Default | Meaning |\n|---|---|---|---|---|\n{rows}"
-        )
+        sections.append(f"\n## {group}\n\n| Key | Variable | Flag | Default | Meaning |\n|---|---|---|---|---|\n{rows}")
     return "".join([*sections, _OUTRO])
 
 

@@ -33,9 +33,7 @@ _GO_DSN = re.compile(
 # Times are always read as times and stored in UTC, which is what these two ask of the Go driver.
 _GO_SATISFIED = frozenset({"parsetime", "loc"})
 _GO_KEPT = frozenset({"charset", "tls"})
-_SECRET_PARAMETER = re.compile(
-    r"([?&][^=&#]*(?:password|passwd|pwd|secret|token)[^=&#]*=)[^&#]*", re.IGNORECASE
-)
+_SECRET_PARAMETER = re.compile(r"([?&][^=&#]*(?:password|passwd|pwd|secret|token)[^=&#]*=)[^&#]*", re.IGNORECASE)
 
 
 class StoreUrl(NamedTuple):
@@ -72,9 +70,7 @@ def _path(rest: str, slashes: str, default: Path, cwd: Path) -> Path:
     if path in ("", "//"):
         return default
     if path.startswith("//") and not rest.startswith(slashes):
-        raise RefusedError(
-            f"a path follows the scheme; write three slashes and the path, or {rest[2:]!r} alone"
-        )
+        raise RefusedError(f"a path follows the scheme; write three slashes and the path, or {rest[2:]!r} alone")
     if "?" in path or ":memory:" in path:
         raise RefusedError("state lives in a file here: give its path, without parameters")
     return cwd / path
@@ -88,9 +84,7 @@ def _server_url(scheme: str, rest: str) -> str:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise RefusedError(
-            "its host or port is malformed; write @ : / ? # % in a password as %40 %3A …"
-        ) from error
+        raise RefusedError("its host or port is malformed; write @ : / ? # % in a password as %40 %3A …") from error
     if port == 0 or (host and not re.fullmatch(r"[a-z0-9_.:%-]+", host)) or re.search(r"\s", url):
         raise RefusedError("its host or port is malformed; write @ : / ? # % in a password as %40 %3A …")
     if not host and _SCHEMES[scheme] != "postgresql":

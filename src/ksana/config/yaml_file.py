@@ -96,9 +96,7 @@ class _Walk:
             self._refuse(key, node, f"has the tag {node.tag}; write a plain value")
         elif isinstance(node, yaml.ScalarNode):
             return str(node.value)
-        elif isinstance(node, yaml.SequenceNode) and all(
-            isinstance(item, yaml.ScalarNode) for item in node.value
-        ):
+        elif isinstance(node, yaml.SequenceNode) and all(isinstance(item, yaml.ScalarNode) for item in node.value):
             return [str(item.value) for item in node.value]
         elif isinstance(node, yaml.MappingNode):
             prefix = f"{key}."

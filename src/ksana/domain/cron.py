@@ -216,9 +216,7 @@ class Cron(msgspec.Struct, frozen=True, eq=False):
         minute, second = divmod(second, 60)
         hours = _count_upto(self.hours, hour - 1)
         minutes = _count_upto(self.minutes, minute - 1) if self.hours >> hour & 1 else 0
-        seconds = (
-            _count_upto(self.seconds, second) if self.hours >> hour & 1 and self.minutes >> minute & 1 else 0
-        )
+        seconds = _count_upto(self.seconds, second) if self.hours >> hour & 1 and self.minutes >> minute & 1 else 0
         return (hours * self.minutes.bit_count() + minutes) * self.seconds.bit_count() + seconds
 
 

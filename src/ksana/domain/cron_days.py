@@ -61,9 +61,7 @@ def _year_starts() -> array[int]:
 YEAR_STARTS: Final = _year_starts()
 """Days from 1970-01-01 to the first of January of each year, from year 0."""
 
-YEAR_KINDS: Final = bytes(
-    7 * _is_leap(year) + (start + 4) % 7 for year, start in enumerate(YEAR_STARTS[: MAXYEAR + 2])
-)
+YEAR_KINDS: Final = bytes(7 * _is_leap(year) + (start + 4) % 7 for year, start in enumerate(YEAR_STARTS[: MAXYEAR + 2]))
 """The kind of each year: the weekday it starts on, plus seven when it is a leap year."""
 
 YEAR_SHIFT: Final = 400 * (_EPOCH_ORDINAL - 1) + 591

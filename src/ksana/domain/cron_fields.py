@@ -150,9 +150,7 @@ def _read_term(unit: Unit, text: str, field: str) -> _Part:
     if unit is WEEKDAY and high == 0 < low:
         high = _SUNDAY
     if high < low:
-        raise _refusal(
-            unit, text, field, f"the range runs backwards; write {low}-{unit.top},{unit.low}-{high}"
-        )
+        raise _refusal(unit, text, field, f"the range runs backwards; write {low}-{unit.top},{unit.low}-{high}")
     shown = f"{_shown(unit, low_text, low)}-{_shown(unit, high_text, high)}"
     return _Part(f"{shown}/{step}" if step > 1 else shown, _fold(unit, _bits(low, high, step)))
 

@@ -67,9 +67,7 @@ class Offsets:
             index_before = index - cycles * _BLOCKS_IN_CYCLE
             _, runs = self._blocks.get(index_before) or self._block(index_before)
             ahead = (index - index_before) * _BLOCK
-            runs = [
-                Run(start + ahead, end + ahead, offset, seen + ahead) for start, end, offset, seen in runs
-            ]
+            runs = [Run(start + ahead, end + ahead, offset, seen + ahead) for start, end, offset, seen in runs]
         else:
             runs = self._explore(index)
         if len(self._blocks) >= _MOST_BLOCKS:

@@ -172,9 +172,7 @@ class _Grid(NamedTuple):
 
 def _problems(schedule: Schedule, field: str) -> Iterator[Problem]:
     instants = {
-        name: value
-        for name in schedule.__struct_fields__
-        if isinstance(value := getattr(schedule, name), datetime)
+        name: value for name in schedule.__struct_fields__ if isinstance(value := getattr(schedule, name), datetime)
     }
     naive = [name for name, value in instants.items() if value.tzinfo is None]
     for name in naive:
@@ -185,9 +183,7 @@ def _problems(schedule: Schedule, field: str) -> Iterator[Problem]:
         if schedule.every < MIN_EVERY:
             yield Problem(f"{field}.every", f"must be at least {format_duration(MIN_EVERY)}")
         elif schedule.jitter >= schedule.every:
-            yield Problem(
-                f"{field}.jitter", f"must be shorter than every ({format_duration(schedule.every)})"
-            )
+            yield Problem(f"{field}.jitter", f"must be shorter than every ({format_duration(schedule.every)})")
     else:
         try:
             parse_cron(schedule.expr, f"{field}.expr")

@@ -145,6 +145,11 @@ class Engine:
         if not late:
             await self.store.leave(self.runner.node_id)
 
+    @property
+    def executing(self) -> int:
+        """How many attempts are under way on this node."""
+        return 0 if self.node is None else self.runner.executing
+
     def wake(self) -> None:
         """Something changed that may be due at once."""
         if self.node is not None:

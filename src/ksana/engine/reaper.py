@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 
@@ -17,14 +17,15 @@ from ksana.engine.runner import Runner
 
 _CHUNK = 500
 _UPKEEP = timedelta(minutes=1)
+_FOREVER = datetime(1970, 1, 1, tzinfo=UTC)
 # A result may be committed a little after the minute it ended in; what is summed up must be complete.
 _SETTLED = timedelta(minutes=2)
 
 
 class Upkeep(msgspec.Struct, frozen=True):
-    """How long finished runs are kept, and how many of each job at least."""
+    """How long finished runs are kept (None: for ever), and how many of each job at least."""
 
-    retention: timedelta = timedelta(days=30)
+    retention: timedelta | None = timedelta(days=30)
     keep_last: int = 10
 
 
@@ -98,7 +99,8 @@ class Reaper(Loop):
         return self._patient_until is not None and now < self._patient_until
 
     async def _tidy(self, now: datetime) -> None:
-        retention = Retention(now, now - self._upkeep.retention, self._upkeep.keep_last, _CHUNK)
+        before = _FOREVER if self._upkeep.retention is None else now - self._upkeep.retention
+        retention = Retention(now, before, self._upkeep.keep_last, _CHUNK)
         while await self._store.prune(retention) == _CHUNK:
             pass
         while await self._store.roll_up(now - _SETTLED) > 0:

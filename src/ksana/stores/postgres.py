@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import asyncpg
 
-from ksana.domain.errors import StoreUnavailable
+from ksana.domain.errors import InvalidArgument, StoreUnavailable
 from ksana.stores.sql.compile import Compiled, compile_statement
 from ksana.stores.sql.dialects import POSTGRES
 from ksana.stores.sql.statements import Statement, Table
@@ -40,7 +41,7 @@ _SETTINGS = {
 
 _GONE = (
     OSError,
-    asyncio.TimeoutError,
+    TimeoutError,
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
     asyncpg.CannotConnectNowError,
@@ -53,10 +54,12 @@ _GONE = (
     asyncpg.LockNotAvailableError,
     asyncpg.ReadOnlySQLTransactionError,
 )
+# Characters it does not know, numbers out of range, names too long for an index: the value is at fault, not the server.
+_UNFIT = (asyncpg.DataError, asyncpg.ProgramLimitExceededError, UnicodeEncodeError)
 _AGAIN = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError)
 
 
-class _Connection(asyncpg.Connection):  # type: ignore[misc,type-arg]
+class _Connection(asyncpg.Connection):  # type: ignore[misc]
     """A pooled connection that is not reset between uses: we never change its session, and a reset is a round trip."""
 
     def get_reset_query(self) -> str:
@@ -66,13 +69,14 @@ class _Connection(asyncpg.Connection):  # type: ignore[misc,type-arg]
 class PostgresTx:
     """A transaction on one connection."""
 
-    def __init__(self, connection: asyncpg.Connection[Any], texts: dict[Any, Any]) -> None:
+    def __init__(self, connection: Any, texts: dict[Any, Any]) -> None:
         self._connection = connection
         self._texts = texts
 
     async def rows(self, statement: Statement, /, **values: Any) -> list[Any]:
         text, names = self._compiled(statement)
-        return await self._connection.fetch(text, *[values[name] for name in names])
+        found: list[Any] = await self._connection.fetch(text, *[values[name] for name in names])
+        return found
 
     async def run(self, statement: Statement, /, **values: Any) -> int:
         text, names = self._compiled(statement)
@@ -80,10 +84,10 @@ class PostgresTx:
         return _count(tag)
 
     def _compiled(self, statement: Statement) -> tuple[str, tuple[str, ...]]:
-        found = self._texts.get(statement)
+        found: tuple[str, tuple[str, ...]] | None = self._texts.get(statement)
         if found is None:
             found = self._texts[statement] = _number(compile_statement(statement, POSTGRES))
-        return found  # type: ignore[no-any-return]
+        return found
 
     async def insert(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
         try:
@@ -95,24 +99,28 @@ class PostgresTx:
         return _count(await self._bulk("insert_new", table, rows))
 
     async def update(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-        await self._bulk("update", table, rows)
+        try:
+            await self._bulk("update", table, rows)
+        except asyncpg.UniqueViolationError as error:
+            raise UniqueViolation(str(error)) from error
 
     async def _bulk(self, verb: str, table: Table, rows: Sequence[tuple[Any, ...]]) -> str:
         if not rows:
             return "NOTHING 0"
         text = self._bulk_text(verb, table)
-        return await self._connection.execute(text, *map(list, zip(*rows, strict=True)))
+        tag: str = await self._connection.execute(text, *map(list, zip(*rows, strict=True)))
+        return tag
 
-    async def swap(self, table: Table, rows: Sequence[tuple[Any, ...]], epochs: Sequence[int]) -> set[int]:
+    async def swap(self, table: Table, rows: Sequence[tuple[Any, ...]], epochs: Sequence[int]) -> set[tuple[int, int]]:
         text = self._bulk_text("swap", table)
         won = await self._connection.fetch(text, *map(list, zip(*rows, strict=True)), list(epochs))
-        return {row[0] for row in won}
+        return {(row[0], row[1]) for row in won}
 
     def _bulk_text(self, verb: str, table: Table) -> str:
-        text = self._texts.get((verb, table))
+        text: str | None = self._texts.get((verb, table))
         if text is None:
             text = self._texts[verb, table] = _BULK[verb](table)
-        return text  # type: ignore[no-any-return]
+        return text
 
 
 def _count(tag: str) -> int:
@@ -158,7 +166,7 @@ def _swap(table: Table) -> str:
     arrays = _unnested(table)[:-1] + f", ${last}::bigint[])"
     return (
         f"UPDATE {table.name} t SET {changes} FROM {arrays} AS v({names}, was)"
-        " WHERE t.id = v.id AND t.epoch = v.was RETURNING t.id"
+        " WHERE t.id = v.id AND t.epoch = v.was RETURNING t.id, v.was"
     )
 
 
@@ -171,10 +179,12 @@ class PostgresDatabase:
     dialect = POSTGRES
     parallelism = 4
 
-    def __init__(self, url: str, pool_size: int = 10) -> None:
+    def __init__(self, url: str, pool_size: int = 10, pool_lifetime: float = 0) -> None:
         self._url = url
         self._pool_size = max(pool_size, self.parallelism + 2)
-        self._pool: asyncpg.Pool[Any] | None = None
+        self._lifetime = pool_lifetime
+        self._renewed_at = 0.0
+        self._pool: Any = None
         self._texts: dict[Any, Any] = {}
 
     async def open(self) -> None:
@@ -189,40 +199,30 @@ class PostgresDatabase:
                 server_settings=_SETTINGS,
                 connection_class=_Connection,
             )
-        except _GONE as error:
-            raise StoreUnavailable(f"PostgreSQL does not answer: {error}") from error
-        except asyncpg.PostgresError as error:
-            raise StoreUnavailable(f"PostgreSQL refuses: {error}") from error
+        except (*_GONE, asyncpg.PostgresError) as error:
+            raise StoreUnavailable(f"PostgreSQL does not answer: {error or type(error).__name__}") from error
+        self._renewed_at = time.monotonic()
         async with self._connection() as connection:
             if await connection.fetchval("SHOW fsync") != "on":
-                log.warning("PostgreSQL runs with fsync off: a power loss may take acknowledged changes with it")
+                log.warning("fsync is off: a power loss may take acknowledged changes with it")
 
     async def close(self) -> None:
         if self._pool is not None:
             pool, self._pool = self._pool, None
             try:
                 await asyncio.wait_for(pool.close(), 5)
-            except asyncio.TimeoutError:
+            except TimeoutError:
                 pool.terminate()
 
-    @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[asyncpg.Connection[Any]]:
-        if self._pool is None:
-            raise StoreUnavailable("PostgreSQL is not open")
-        try:
-            async with self._pool.acquire(timeout=10) as connection:
-                yield connection  # type: ignore[misc]
-        except _GONE as error:
-            raise StoreUnavailable(f"PostgreSQL does not answer: {error or type(error).__name__}") from error
-
     async def write(self, step: Step[T]) -> T:
+        failed: Exception | None = None
         for _ in range(_TRIES):
             try:
                 async with self._connection() as connection, connection.transaction():
                     return await step(PostgresTx(connection, self._texts))
             except _AGAIN as error:
-                last = error
-        raise StoreUnavailable(f"PostgreSQL could not serialise the change in {_TRIES} tries: {last}")
+                failed = error
+        raise StoreUnavailable(f"PostgreSQL could not make the change in {_TRIES} tries: {failed}") from failed
 
     async def read(self, step: Step[T]) -> T:
         async with self._connection() as connection:
@@ -230,5 +230,26 @@ class PostgresDatabase:
 
     async def exclusive(self, step: Step[T]) -> T:
         async with self._connection() as connection, connection.transaction():
-            await connection.execute("SELECT pg_advisory_xact_lock($1)", _MIGRATION_LOCK)
+            # Whoever waits for a migration, or rebuilds a large table, is not in trouble.
+            await connection.execute("SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0")
+            await connection.execute("SELECT pg_advisory_xact_lock($1)", _MIGRATION_LOCK, timeout=None)
             return await step(PostgresTx(connection, self._texts))
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[Any]:
+        if self._pool is None:
+            raise StoreUnavailable("PostgreSQL is not open")
+        await self._renew(self._pool)
+        try:
+            async with self._pool.acquire(timeout=10) as connection:
+                yield connection
+        except _UNFIT as error:
+            raise InvalidArgument.of("", f"the database cannot hold this value: {error}") from error
+        except _GONE as error:
+            raise StoreUnavailable(f"PostgreSQL does not answer: {error or type(error).__name__}") from error
+
+    async def _renew(self, pool: Any) -> None:
+        """Once in a lifetime, have every connection replaced when it is next used."""
+        if self._lifetime and time.monotonic() - self._renewed_at > self._lifetime:
+            self._renewed_at = time.monotonic()
+            await pool.expire_connections()

@@ -9,12 +9,13 @@ import asyncio
 import queue
 import sqlite3
 import threading
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ksana.domain.errors import StoreUnavailable
+from ksana.domain.errors import InvalidArgument, KsanaError, StoreUnavailable
 from ksana.stores.sql.compile import Compiled, compile_statement, expand
 from ksana.stores.sql.dialects import SQLITE
 from ksana.stores.sql.statements import Statement, Table
@@ -25,6 +26,9 @@ T = TypeVar("T")
 _GROUP = 256
 _READERS = 2
 _BUSY = 10.0
+# Halves of characters, integers beyond 64 bits, values beyond a gigabyte: the value is at fault, not the file.
+_UNFIT = (UnicodeEncodeError, OverflowError, sqlite3.DataError)
+_TROUBLE = (*_UNFIT, sqlite3.Error)
 
 
 class SqliteTx:
@@ -58,17 +62,21 @@ class SqliteTx:
         return self._connection.executemany(self._text("INSERT NEW", table, _insert_new), rows).rowcount
 
     async def update(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-        self._connection.executemany(self._text("UPDATE", table, _update), [(*row[1:], row[0]) for row in rows])
+        text = self._text("UPDATE", table, _update)
+        try:
+            self._connection.executemany(text, [(*row[1:], row[0]) for row in rows])
+        except sqlite3.IntegrityError as error:
+            raise UniqueViolation(str(error)) from error
 
-    async def swap(self, table: Table, rows: Sequence[tuple[Any, ...]], epochs: Sequence[int]) -> set[int]:
+    async def swap(self, table: Table, rows: Sequence[tuple[Any, ...]], epochs: Sequence[int]) -> set[tuple[int, int]]:
         text, execute = self._text("SWAP", table, _swap), self._execute
         return {
-            row[0]
+            (row[0], epoch)
             for row, epoch in zip(rows, epochs, strict=True)
             if execute(text, (*row[1:], row[0], epoch)).rowcount
         }
 
-    def _text(self, verb: str, table: Table, make: Any) -> str:
+    def _text(self, verb: str, table: Table, make: Callable[[Table], str]) -> str:
         text = self._bulk.get((verb, table))
         if text is None:
             text = self._bulk[verb, table] = make(table)
@@ -147,13 +155,14 @@ class SqliteDatabase:
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="ksana-sqlite-read")
 
     async def close(self) -> None:
-        if self._thread is not None:
+        # From here on nobody gets in line any more; whoever stands there is still served.
+        thread, self._thread = self._thread, None
+        readers, self._readers = self._readers, None
+        if thread is not None:
             self._queue.put(None)
-            await asyncio.to_thread(self._thread.join)
-            self._thread = None
-        if self._readers is not None:
-            self._readers.shutdown(wait=True)
-            self._readers = None
+            await asyncio.to_thread(thread.join)
+        if readers is not None:
+            await asyncio.to_thread(readers.shutdown)
         for connection in self._reader_connections:
             connection.close()
         self._reader_connections.clear()
@@ -194,14 +203,10 @@ class SqliteDatabase:
 
     def _write_loop(self, connection: sqlite3.Connection) -> None:
         tx = SqliteTx(connection)
-        while True:
-            group = self._gather()
-            if group:
-                self._commit(connection, tx, group)
-                for loop in {job.loop for job in group}:
-                    _deliver(loop, [job for job in group if job.loop is loop])
-            if not group or len(group) == 0:
-                break
+        while group := self._gather():
+            self._commit(connection, tx, group)
+            for loop in {job.loop for job in group}:
+                _deliver(loop, [job for job in group if job.loop is loop])
         connection.close()
 
     def _gather(self) -> list[_Job]:
@@ -228,7 +233,7 @@ class SqliteDatabase:
                 _run_in_savepoint(connection, tx, job)
             connection.execute("COMMIT")
         except sqlite3.Error as error:
-            if connection.in_transaction:
+            with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
             for job in group:
                 job.error = StoreUnavailable(f"{self._path}: {error}")
@@ -255,8 +260,8 @@ class SqliteDatabase:
                 return _finish(step(tx))
             finally:
                 connection.execute("ROLLBACK")
-        except sqlite3.Error as error:
-            raise StoreUnavailable(f"{self._path}: {error}") from error
+        except _TROUBLE as error:
+            raise _explained(error) from error
 
 
 def _run_in_savepoint(connection: sqlite3.Connection, tx: SqliteTx, job: _Job) -> None:
@@ -264,13 +269,19 @@ def _run_in_savepoint(connection: sqlite3.Connection, tx: SqliteTx, job: _Job) -
     connection.execute("SAVEPOINT step")
     try:
         job.result = _finish(job.step(tx))
-    except sqlite3.OperationalError:
-        # The database itself is in trouble (disk full, I/O): the whole group fails with it.
-        raise
     except BaseException as error:
-        job.error = error
+        # A disk that is full or broken may have ended the transaction: then the whole group fails with this step.
+        if not connection.in_transaction:
+            raise
+        job.error = _explained(error) if isinstance(error, _TROUBLE) else error
         connection.execute("ROLLBACK TO step")
     connection.execute("RELEASE step")
+
+
+def _explained(error: Exception) -> KsanaError:
+    if isinstance(error, _UNFIT):
+        return InvalidArgument.of("", f"the database cannot hold this value: {error}")
+    return StoreUnavailable(f"SQLite: {error}")
 
 
 def _deliver(loop: asyncio.AbstractEventLoop, jobs: list[_Job]) -> None:

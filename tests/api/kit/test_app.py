@@ -110,9 +110,7 @@ async def test_a_colon_verb_is_found_raw_and_encoded(client: Client, path: str) 
     assert (await client.post(path)).json() == {"id": 1, "reason": ""}
 
 
-async def test_a_fault_of_ours_is_logged_and_not_shown(
-    client: Client, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_fault_of_ours_is_logged_and_not_shown(client: Client, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR, "ksana.api"):
         answer = await client.get("/broken", headers={"X-Request-Id": "trace-me"})
     assert (answer.status, answer.json()["code"]) == (500, "INTERNAL")

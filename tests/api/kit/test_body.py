@@ -82,9 +82,7 @@ async def test_a_body_in_pieces_is_put_together(client: Client) -> None:
         ([b""], {"Content-Length": "9" * 5000}),
     ],
 )
-async def test_a_body_over_the_limit_is_413(
-    client: Client, body: list[bytes], headers: dict[str, str]
-) -> None:
+async def test_a_body_over_the_limit_is_413(client: Client, body: list[bytes], headers: dict[str, str]) -> None:
     answer = await client.post("/things", body=body, headers=headers)
     assert (answer.status, answer.json()["code"]) == (413, "PAYLOAD_TOO_LARGE")
 

@@ -7,16 +7,12 @@ from tests.api.kit.client import Client
 from tests.api.kit.sample import FakeClock, FakeKeys, make_key, sample_app
 
 
-@pytest.mark.parametrize(
-    "host", ["localhost", "LOCALHOST:7100", "127.0.0.1", "127.0.0.1:7100", "[::1]", "[::1]:7100"]
-)
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:7100", "127.0.0.1", "127.0.0.1:7100", "[::1]", "[::1]:7100"])
 async def test_loopback_names_are_served_without_a_key(host: str) -> None:
     assert (await Client(sample_app(), {"host": host}).get("/things")).status == 200
 
 
-@pytest.mark.parametrize(
-    "host", ["", "evil.example", "evil.example:7100", "127.0.0.1.evil.example", "[::2]", "[::1"]
-)
+@pytest.mark.parametrize("host", ["", "evil.example", "evil.example:7100", "127.0.0.1.evil.example", "[::2]", "[::1"])
 async def test_another_host_is_refused_without_a_key(host: str) -> None:
     answer = await Client(sample_app(), {"host": host}).get("/things")
     assert (answer.status, answer.json()["code"]) == (421, "MISDIRECTED_REQUEST")

@@ -109,10 +109,7 @@ async def test_revoking_every_key_does_not_open_the_api(client: Client, keys: Fa
 
 
 async def test_many_keys_do_not_grow_the_memory_without_bound(clock: FakeClock) -> None:
-    stored = {
-        f"{number:016x}": msgspec.structs.replace(READER.stored, id=f"{number:016x}")
-        for number in range(1100)
-    }
+    stored = {f"{number:016x}": msgspec.structs.replace(READER.stored, id=f"{number:016x}") for number in range(1100)}
     keys = FakeKeys(*stored.values())
     ring = KeyRing(keys, clock)
     secret = READER.text.rpartition("_")[2]

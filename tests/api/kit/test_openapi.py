@@ -29,13 +29,9 @@ def test_operations_have_names_of_their_own_and_the_tag_of_their_surface(descrip
 
 
 def test_parameters_of_path_query_and_headers_are_described(description: dict[str, Any]) -> None:
-    made = {
-        parameter["name"]: parameter for parameter in description["paths"]["/things"]["post"]["parameters"]
-    }
+    made = {parameter["name"]: parameter for parameter in description["paths"]["/things"]["post"]["parameters"]}
     assert made["Idempotency-Key"]["in"] == "header"
-    listed = {
-        parameter["name"]: parameter for parameter in description["paths"]["/things"]["get"]["parameters"]
-    }
+    listed = {parameter["name"]: parameter for parameter in description["paths"]["/things"]["get"]["parameters"]}
     assert listed["page_size"]["schema"]["maximum"] == 200
     assert listed["sort"]["schema"] == {"type": "string"}
     assert listed["tag"]["schema"]["items"] == {"type": "string"}

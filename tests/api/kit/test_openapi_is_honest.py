@@ -23,9 +23,7 @@ _schema = schemathesis.openapi.from_asgi("/openapi.json", sample_app(allowed_hos
 
 
 @_schema.parametrize()
-@settings(
-    max_examples=25, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
+@settings(max_examples=25, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_the_app_does_what_its_description_says(case: schemathesis.Case[Any]) -> None:
     case.call_and_validate(
         checks=[

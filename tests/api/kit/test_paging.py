@@ -33,9 +33,7 @@ async def test_a_list_is_read_page_by_page() -> None:
     assert ([item["name"] for item in page["items"]], page["total"]) == (["t2"], 3)
 
 
-@pytest.mark.parametrize(
-    "query", ["page=0", "page=-1", "page_size=0", "page_size=201", "page=x", "page=1000001"]
-)
+@pytest.mark.parametrize("query", ["page=0", "page=-1", "page_size=0", "page_size=201", "page=x", "page=1000001"])
 async def test_a_page_out_of_bounds_is_refused(query: str) -> None:
     answer = await Client(sample_app()).get(f"/things?{query}")
     assert answer.status == 400

@@ -54,16 +54,12 @@ def router() -> Router[str]:
         (f"/runs/{UUID}/nodes/n:retry", "/runs/{id:uuid}/nodes/{node}:retry", {"id": UUID, "node": "n"}),
     ],
 )
-def test_a_path_leads_to_its_route(
-    router: Router[str], path: str, route: str, params: dict[str, str | int]
-) -> None:
+def test_a_path_leads_to_its_route(router: Router[str], path: str, route: str, params: dict[str, str | int]) -> None:
     match = router.find(path)
     assert (match.endpoint.methods["GET"], match.params) == (route, params)
 
 
-@pytest.mark.parametrize(
-    "path", ["/job", "/jobs/", "/jobs//runs", "/jobs/a/b", "/jobs/a/runs/", "", "*", "//"]
-)
+@pytest.mark.parametrize("path", ["/job", "/jobs/", "/jobs//runs", "/jobs/a/b", "/jobs/a/runs/", "", "*", "//"])
 def test_an_unknown_path_leads_nowhere(router: Router[str], path: str) -> None:
     with pytest.raises(RouteMiss) as caught:
         router.find(path)

@@ -130,6 +130,19 @@ def test_a_flood_of_problems_is_cut_short() -> None:
     assert len(problems({"name": "a", "tags": [1] * 1000})) == 50
 
 
+def test_the_first_problem_of_a_very_long_list_is_still_found() -> None:
+    found = problems({"name": "a", "tags": ["x"] * 20_000 + [1]})
+    assert found == {"tags[20000]": "expected str, got int"}
+
+
+def test_what_cannot_be_stored_is_refused_in_a_large_body_without_its_place() -> None:
+    padding = b'{"name":"a","tags":["' + b"x" * 300_000
+    with pytest.raises(InvalidJson, match="U\\+0000"):
+        READER.read(padding + b'\\u0000"]}')
+    with pytest.raises(InvalidJson, match="64 bits"):
+        READER.read(padding + b'"],"payload":99999999999999999999}')
+
+
 def test_a_tolerant_struct_ignores_what_it_does_not_know() -> None:
     reader: JsonReader[Tolerant] = JsonReader(Tolerant)
     assert reader.read(b'{"name":"a","more":{"deep":[1]}}') == Tolerant("a")
@@ -140,9 +153,7 @@ def test_a_tolerant_struct_ignores_what_it_does_not_know() -> None:
 
 
 def test_older_spellings_are_adapted_before_conversion() -> None:
-    reader: JsonReader[Body] = JsonReader(
-        Body, lambda tree: {key.lower(): item for key, item in tree.items()}
-    )
+    reader: JsonReader[Body] = JsonReader(Body, lambda tree: {key.lower(): item for key, item in tree.items()})
     assert reader.read(b'{"NAME":"a"}') == Body(name="a")
     with pytest.raises(InvalidArgument):
         reader.read(b'{"NAME":5}')
@@ -219,9 +230,7 @@ def test_integers_are_of_64_bits() -> None:
         -(2**63),
     ]
     found = problems(b'{"name":"a","payload":{"big":9223372036854775808,"small":-9223372036854775809}}')
-    assert found == dict.fromkeys(
-        ("payload.big", "payload.small"), "does not fit in 64 bits; send it as a string"
-    )
+    assert found == dict.fromkeys(("payload.big", "payload.small"), "does not fit in 64 bits; send it as a string")
     assert problems(b'{"name":"a","payload":' + b"9" * 200 + b"}").keys() == {"payload"}
 
 

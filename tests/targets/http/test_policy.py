@@ -55,7 +55,7 @@ def test_every_address_has_its_place(address: str, place: Place) -> None:
         "::{v4}",
         "64:ff9b::{v4}",
         "2002:{hi}:{lo}::1",
-        "2001:0:{hi}:{lo}::1",
+        "2001:0:{hi}:{lo}::a247:27dd",
         "2001:0:5db8:d822::{not_hi}:{not_lo}",
         "2606:2800::5efe:{v4}",
         "2606:2800::200:5efe:{v4}",

@@ -12,9 +12,7 @@ from ksana.api.kit.errors import PayloadTooLarge, UnsupportedMediaType
 from ksana.domain.errors import InvalidArgument
 
 DEFAULT_MAX_BODY: Final = 8 * 1024 * 1024
-_JSON: Final = re.compile(
-    rb'application/(?:[\w.!#$&^-]+\+)?json\s*(?:;\s*charset="?utf-?8"?\s*)?;?', re.IGNORECASE
-)
+_JSON: Final = re.compile(rb'application/(?:[\w.!#$&^-]+\+)?json\s*(?:;\s*charset="?utf-?8"?\s*)?;?', re.IGNORECASE)
 
 
 class ClientGone(Exception):

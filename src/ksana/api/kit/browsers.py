@@ -44,10 +44,7 @@ class BrowserGuard:
             return
         origin = raw.decode("latin-1").lower()
         # Schemes are not compared: behind a proxy that ends TLS we see http where the page saw https.
-        if (
-            origin not in self._origins
-            and _authority(origin) != headers.get(b"host", b"").decode("latin-1").lower()
-        ):
+        if origin not in self._origins and _authority(origin) != headers.get(b"host", b"").decode("latin-1").lower():
             raise Forbidden(f"pages of {origin[:100]} may not do this; allow that origin if it is yours")
 
 

@@ -90,7 +90,5 @@ class Call(Generic[B, Q]):
         condition = self.if_match()
         from_header = condition.expected() if condition else None
         if from_header is not None and from_body is not None and from_header != from_body:
-            raise InvalidArgument.of(
-                "version", f"says {from_body}, but If-Match says {from_header}; send one"
-            )
+            raise InvalidArgument.of("version", f"says {from_body}, but If-Match says {from_header}; send one")
         return from_header if from_header is not None else from_body

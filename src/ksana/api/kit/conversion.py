@@ -20,6 +20,7 @@ import msgspec
 from ksana.domain.errors import InvalidArgument, Problem
 
 MAX_PROBLEMS: Final = 50
+_MAX_STEPS: Final = 10_000
 _AT: Final = re.compile(r" - at `\$(.*)`$", re.DOTALL)
 
 
@@ -39,13 +40,18 @@ def one_of(given: str, known: Collection[str]) -> str:
 
 
 class _Walk:
-    """Walks a value that msgspec refused. A step that finds nothing deeper reports msgspec's own words."""
+    """Walks a value that msgspec refused. A step that finds nothing deeper reports msgspec's own words.
+
+    The steps are counted: past the limit msgspec's first problem is enough, and the event loop is wanted back.
+    """
 
     def __init__(self, strict: bool) -> None:
         self._strict = strict
+        self._steps = 0
 
     def problems(self, value: Any, to: Any, path: str) -> Iterator[Problem]:
-        failure = self._failure(value, to)
+        self._steps += 1
+        failure = self._failure(value, to) if self._steps <= _MAX_STEPS else None
         if failure is None:
             return
         deeper = False
@@ -70,11 +76,11 @@ class _Walk:
             yield from self._in_struct(value, to, path)
         elif origin in (list, set, frozenset) and isinstance(value, list):
             (item,) = typing.get_args(to)
-            for index, element in enumerate(value):
+            for index, element in enumerate(value[:_MAX_STEPS]):
                 yield from self.problems(element, item, f"{path}[{index}]")
         elif origin is dict and isinstance(value, dict):
             _, item = typing.get_args(to)
-            for key, element in value.items():
+            for key, element in islice(value.items(), _MAX_STEPS):
                 yield from self.problems(element, item, _joined(path, _short(key)))
 
     def _in_union(self, value: Any, options: tuple[Any, ...], path: str) -> Iterator[Problem]:
@@ -121,11 +127,7 @@ def _unknown(name: str, known: Collection[str]) -> str:
     near = difflib.get_close_matches(name[:100], known, n=1)
     if near:
         return f"is not a known field; did you mean {near[0]}?"
-    return (
-        f"is not a known field; known are {', '.join(known)}"
-        if known
-        else "is not a known field; there are none"
-    )
+    return f"is not a known field; known are {', '.join(known)}" if known else "is not a known field; there are none"
 
 
 def _as_problems(failure: msgspec.ValidationError | InvalidArgument, path: str, to: Any) -> Iterator[Problem]:
@@ -143,9 +145,7 @@ def _as_problems(failure: msgspec.ValidationError | InvalidArgument, path: str, 
 
 def _choices(to: Any) -> list[str]:
     plain = _plain(to)
-    options = (
-        typing.get_args(plain) if typing.get_origin(plain) in (typing.Union, types.UnionType) else (plain,)
-    )
+    options = typing.get_args(plain) if typing.get_origin(plain) in (typing.Union, types.UnionType) else (plain,)
     words: list[str] = []
     for option in map(_plain, options):
         if isinstance(option, type) and issubclass(option, Enum):

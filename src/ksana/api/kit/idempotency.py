@@ -61,9 +61,7 @@ class Idempotency:
         """Hold the claim while its request runs."""
         name = (claim.scope, claim.key)
         if name in self._in_flight:
-            raise IdempotencyInFlight(
-                "the first request with this Idempotency-Key is still running; ask again"
-            )
+            raise IdempotencyInFlight("the first request with this Idempotency-Key is still running; ask again")
         self._in_flight.add(name)
         try:
             yield
@@ -79,7 +77,5 @@ class Idempotency:
 def replay(claim: IdempotencyClaim, record: IdempotencyRecord) -> Reply:
     """The stored answer; IdempotencyMismatch if it answered something else."""
     if record.fingerprint != claim.fingerprint:
-        raise IdempotencyMismatch(
-            "this Idempotency-Key was used for another request; make a new key for this one"
-        )
+        raise IdempotencyMismatch("this Idempotency-Key was used for another request; make a new key for this one")
     return Reply(record.body, record.status, {"Idempotency-Replayed": "true"})

@@ -129,9 +129,7 @@ class _Operation:
         parameters = [_path_parameter(param) for param in params_of(route.path)]
         if route.query is not None:
             properties, required = self._schemas.properties(route.query)
-            parameters += [
-                _query_parameter(name, schema, name in required) for name, schema in properties.items()
-            ]
+            parameters += [_query_parameter(name, schema, name in required) for name, schema in properties.items()]
         if route.creates:
             parameters.append(_IDEMPOTENCY_KEY)
         if route.versioned:
@@ -242,11 +240,7 @@ def _path_parameter(param: Param) -> Json:
 def _query_parameter(name: str, schema: Json, required: bool) -> Json:
     # A query string has no null: an optional parameter is one that may be left out.
     options = [option for option in schema.get("anyOf", []) if option != {"type": "null"}]
-    plain = {
-        key: value
-        for key, value in schema.items()
-        if key != "anyOf" and not (key == "default" and value is None)
-    }
+    plain = {key: value for key, value in schema.items() if key != "anyOf" and not (key == "default" and value is None)}
     if len(options) == 1:
         plain = {**options[0], **plain}
     elif options:

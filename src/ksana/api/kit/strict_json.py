@@ -7,14 +7,16 @@ InvalidArgument."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from ksana.api.kit.conversion import convert
+from ksana.api.kit.conversion import MAX_PROBLEMS, convert
 from ksana.api.kit.errors import InvalidJson
-from ksana.domain.errors import InvalidArgument, Problem
+from ksana.domain.errors import InvalidArgument, KsanaError, Problem
 
 T = TypeVar("T")
 Adapt = Callable[[Any], Any]
@@ -22,6 +24,11 @@ Adapt = Callable[[Any], Any]
 
 MAX_DEPTH: Final = 64
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
+_SEARCHED_UP_TO: Final = 256 * 1024
+_NUL: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+_STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_FOLD: Final = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKET: Final = bytes(set(range(256)) - set(b"[]{}"))
 _TOO_DEEP: Final = f"nested deeper than {MAX_DEPTH} levels"
 
 
@@ -109,7 +116,7 @@ _SECOND_LOOK: Final = json.JSONDecoder(object_pairs_hook=_object, parse_int=_int
 def _require_portable(body: bytes) -> None:
     """Refuse a well-formed body that stores or other parsers would not keep as it is."""
     try:
-        tree = _SECOND_LOOK.decode(body.decode())
+        _SECOND_LOOK.decode(body.decode())
     except UnicodeDecodeError as error:
         raise InvalidJson(f"the body is not UTF-8 (byte {error.start})") from None
     except RecursionError:
@@ -117,14 +124,29 @@ def _require_portable(body: bytes) -> None:
     except json.JSONDecodeError as error:
         raise InvalidJson(f"the body is not JSON: {error.msg.lower()} (byte {error.pos})") from None
     except _Unfit:
-        tree = _grammar(body)
-    else:
-        # Fewer brackets than levels allowed, no escaped NUL: nothing left to look for.
-        if body.count(b"{") + body.count(b"[") <= MAX_DEPTH and b"\\u0000" not in body:
-            return
-    problems = list(_unfit(tree, "", 1))
-    if problems:
-        raise InvalidArgument(problems)
+        raise _misfit(body, "an integer does not fit in 64 bits; send it as a string") from None
+    if b"\\u0000" in body and _NUL.search(body):
+        raise _misfit(body, "a string contains U+0000, which cannot be stored; remove it")
+    # Where there are fewer brackets than levels allowed there is nothing to measure.
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH and not _is_shallow(body):
+        raise InvalidJson(_TOO_DEEP)
+
+
+def _is_shallow(body: bytes) -> bool:
+    """Whether a well-formed body keeps to the levels allowed: each round takes the innermost level away."""
+    brackets = _STRING.sub(b"", body).translate(_FOLD, _NO_BRACKET)
+    for _ in range(MAX_DEPTH):
+        brackets = brackets.replace(b"[]", b"")
+        if not brackets:
+            return True
+    return False
+
+
+def _misfit(body: bytes, message: str) -> KsanaError:
+    # Finding the place takes a walk in Python, which on a body of megabytes would hold up everybody else.
+    if len(body) > _SEARCHED_UP_TO:
+        return InvalidJson(message)
+    return InvalidArgument(islice(_unfit(_grammar(body), "", 1), MAX_PROBLEMS))
 
 
 def _unfit(value: Any, path: str, depth: int) -> Iterator[Problem]:

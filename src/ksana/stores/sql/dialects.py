@@ -73,7 +73,6 @@ POSTGRES = Dialect(
 )
 
 
-
 def _innodb(name: str, collation: str) -> Dialect:
     """MySQL and MariaDB differ in what they call the collation for which `a` and `a ` are two names."""
     table = f"ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}"
@@ -81,31 +80,31 @@ def _innodb(name: str, collation: str) -> Dialect:
 
 
 _INNODB = {
-        # Without partial indexes a column that is NULL for everything else makes claimable rows findable. An index on
-        # the state alone would make SKIP LOCKED lock every row it walks over.
-        "ready": "ready = 1",
-        "ready_column": f", ready TINYINT AS (CASE WHEN {_READY} THEN 1 END) VIRTUAL",
-        "ready_index": "ready, queue, priority, due_at, id",
-        "live_index": "job_id, ended_at, state, id",
-        "where_planned": "",
-        "where_slot": "",
-        "where_ready": "",
-        "where_live": "",
-        "where_ended": "",
-        "where_held": "",
-        "where_deadline": "",
-        "where_token": "",
-        "where_parent": "",
-        "int": "BIGINT",
-        "code": "VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin",
-        "name": "VARCHAR(255)",
-        "line": "VARCHAR(1100)",
-        "text": "LONGTEXT",
-        "bytes": "LONGBLOB",
-        "for_update": "FOR UPDATE",
-        "skip_locked": "FOR UPDATE SKIP LOCKED",
-        "position": "INSTR",
-    }
+    # Without partial indexes a column that is NULL for everything else makes claimable rows findable. An index on
+    # the state alone would make SKIP LOCKED lock every row it walks over.
+    "ready": "ready = 1",
+    "ready_column": f", ready TINYINT AS (CASE WHEN {_READY} THEN 1 END) VIRTUAL",
+    "ready_index": "ready, queue, priority, due_at, id",
+    "live_index": "job_id, ended_at, state, id",
+    "where_planned": "",
+    "where_slot": "",
+    "where_ready": "",
+    "where_live": "",
+    "where_ended": "",
+    "where_held": "",
+    "where_deadline": "",
+    "where_token": "",
+    "where_parent": "",
+    "int": "BIGINT",
+    "code": "VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin",
+    "name": "VARCHAR(255)",
+    "line": "VARCHAR(1100)",
+    "text": "LONGTEXT",
+    "bytes": "LONGBLOB",
+    "for_update": "FOR UPDATE",
+    "skip_locked": "FOR UPDATE SKIP LOCKED",
+    "position": "INSTR",
+}
 
 MYSQL = _innodb("mysql", "utf8mb4_0900_bin")
 MARIADB = _innodb("mariadb", "utf8mb4_nopad_bin")

@@ -30,11 +30,11 @@ from ksana.stores.sql.statements import (
     RESTING_RUNS_FOLLOW,
     RUNS_TO_CANCEL,
     TAGS,
-    TAKEN_REFS,
 )
 from ksana.stores.sql.turns import apply_moves
 from ksana.stores.sql.tx import Tx, UniqueViolation
 
+_NAMED = 5
 _DEFINED = CURSORS.only("job_id", "version", "slot_limit")
 
 
@@ -43,17 +43,14 @@ async def add_jobs(tx: Tx, jobs: Sequence[Job], record: IdempotencyRecord | None
     try:
         await tx.insert(JOBS, [job_to_row(job) for job in jobs])
     except UniqueViolation:
-        raise AlreadyExists("a job with this id or name already exists; choose another") from None
+        raise _taken(jobs) from None
     await tx.insert(CURSORS, [cursor_to_row(job) for job in jobs])
     await _tag(tx, jobs)
 
 
-async def refuse_taken_refs(tx: Tx, jobs: Sequence[Job]) -> None:
-    """AlreadyExists naming the ref, before anything is written."""
-    for surface in {job.surface for job in jobs}:
-        refs = [job.ref for job in jobs if job.surface == surface and job.ref]
-        if refs and (taken := await tx.rows(TAKEN_REFS, surface=surface, refs=refs)):
-            raise AlreadyExists(f"{taken[0][0]} already exists; choose another")
+def _taken(jobs: Sequence[Job]) -> AlreadyExists:
+    refs = ", ".join(job.ref for job in jobs[:_NAMED])
+    return AlreadyExists(f"{'' if len(jobs) == 1 else 'one of '}{refs} already exists; choose another")
 
 
 async def change_jobs(tx: Tx, changes: Sequence[JobChange]) -> list[Run]:
@@ -62,7 +59,10 @@ async def change_jobs(tx: Tx, changes: Sequence[JobChange]) -> list[Run]:
     for change in changes:
         _refuse_stale(change, versions)
     jobs = [change.job for change in changes]
-    await tx.update(JOBS, [job_to_row(job) for job in jobs])
+    try:
+        await tx.update(JOBS, [job_to_row(job) for job in jobs])
+    except UniqueViolation:
+        raise _taken(jobs) from None
     await tx.update(_DEFINED, [cursor_to_row(job)[:3] for job in jobs])
     if moved := [cursor_to_row(change.job) for change in changes if change.moves_cursor]:
         await tx.update(CURSORS, moved)
@@ -91,10 +91,7 @@ def _refuse_stale(change: JobChange, versions: dict[int, int]) -> None:
 async def _cancel(tx: Tx, change: JobChange) -> list[Run]:
     rows = await tx.rows(RUNS_TO_CANCEL, job_id=change.job.id, states=[state.value for state in change.cancels])
     now = change.job.updated_at
-    moves = [
-        Move(run.epoch, advance(run, Event.CANCEL, now, reason=change.reason))
-        for run in map(run_from_row, rows)
-    ]
+    moves = [Move(run.epoch, advance(run, Event.CANCEL, now, reason=change.reason)) for run in map(run_from_row, rows)]
     await apply_moves(tx, moves)
     return [move.run for move in moves]
 

@@ -1,5 +1,7 @@
-"""Numbered migrations, each applied once and never edited afterwards: a checksum tells. Any number of nodes may start at
-once; the first takes the lock and the others find the work done."""
+"""Numbered migrations, each applied once and never edited afterwards: a checksum tells.
+
+Any number of nodes may start at once; the first takes the lock and the others find the work done.
+"""
 
 from __future__ import annotations
 
@@ -46,11 +48,12 @@ class SchemaMismatch(Exception):
 
 def known_migrations() -> list[Migration]:
     """The migrations this program carries, in order."""
-    found = []
-    for file in resources.files("ksana.stores.sql").joinpath("migrations").iterdir():
-        if match := _NAME.fullmatch(file.name):
-            found.append(Migration(int(match[1]), match[2], file.read_text(encoding="utf-8").strip() + "\n"))
-    return sorted(found)
+    files = resources.files("ksana.stores.sql").joinpath("migrations").iterdir()
+    return sorted(
+        Migration(int(match[1]), match[2], file.read_text(encoding="utf-8").strip() + "\n")
+        for file in files
+        if (match := _NAME.fullmatch(file.name))
+    )
 
 
 async def pending(tx: Tx) -> list[Migration]:
@@ -60,7 +63,9 @@ async def pending(tx: Tx) -> list[Migration]:
     known = known_migrations()
     unknown = sorted(set(applied) - {migration.number for migration in known})
     if unknown:
-        raise SchemaMismatch(f"migration {unknown[-1]} is unknown here: the store is newer than this program; upgrade it")
+        raise SchemaMismatch(
+            f"migration {unknown[-1]} is unknown here: the store is newer than this program; upgrade it"
+        )
     for migration in known:
         if applied.get(migration.number, migration.checksum) != migration.checksum:
             raise SchemaMismatch(f"migration {migration.number} ({migration.name}) differs from the one applied")
@@ -76,9 +81,7 @@ async def apply(tx: Tx) -> list[str]:
         if migration.number == 1:
             await tx.run(SET_IDENTITY, value=secrets.randbits(62))
             await tx.run(START_ROLLED)
-        await tx.run(
-            RECORD, number=migration.number, name=migration.name, checksum=migration.checksum
-        )
+        await tx.run(RECORD, number=migration.number, name=migration.name, checksum=migration.checksum)
     return [migration.name for migration in todo]
 
 

@@ -1,4 +1,4 @@
-"""Nodes and their leases. A node's runs are its own exactly as long as its one lease: one small write keeps them all."""
+"""Nodes and their leases. A node's runs are its own as long as its one lease: one small write keeps them all."""
 
 from __future__ import annotations
 
@@ -31,9 +31,7 @@ from ksana.stores.sql.tx import Tx
 async def join(tx: Tx, name: str, now: datetime, lease: timedelta) -> NodeInfo:
     [id] = await reserve(tx, "node", 1)
     node = NodeInfo(id=id, name=name, started_at=now, lease_until=now + lease)
-    await tx.run(
-        ADD_NODE, id=id, name=name, started_at=to_micros(now), lease_until=to_micros(node.lease_until)
-    )
+    await tx.run(ADD_NODE, id=id, name=name, started_at=to_micros(now), lease_until=to_micros(node.lease_until))
     return node
 
 

@@ -44,7 +44,7 @@ async def run_by_token(tx: Tx, token: str) -> Run | None:
 
 
 async def last_runs(tx: Tx, job_ids: Iterable[int]) -> dict[int, Run]:
-    ids = [row[0] for row in await tx.rows(LAST_RUN_IDS, ids=list(job_ids))]
+    ids = [row[0] for row in await tx.rows(LAST_RUN_IDS, ids=list(job_ids)) if row[0] is not None]
     runs = await runs_by_id(tx, ids) if ids else []
     return {run.job_id: run for run in runs if run.job_id is not None}
 

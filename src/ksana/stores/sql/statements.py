@@ -43,9 +43,7 @@ JOBS = _table(
     " created_at:int updated_at:int deleted_at:int",
 )
 TAGS = _table("ksana_tags", "tag job_id", "tag:text job_id:int")
-CURSORS = _table(
-    "ksana_cursors", "job_id", "job_id:int version:int slot_limit:int next_slot_at:int next_fire_at:int"
-)
+CURSORS = _table("ksana_cursors", "job_id", "job_id:int version:int slot_limit:int next_slot_at:int next_fire_at:int")
 RUNS = _table(
     "ksana_runs",
     "id",
@@ -93,9 +91,7 @@ IDEMPOTENCY = _table(
     "scope idem_key",
     "scope:text idem_key:text fingerprint:bytes status:int body:bytes created_at:int",
 )
-KEYS = _table(
-    "ksana_keys", "id", "id:text name:text digest:bytes scopes:text created_at:int revoked_at:int"
-)
+KEYS = _table("ksana_keys", "id", "id:text name:text digest:bytes scopes:text created_at:int revoked_at:int")
 
 _RUN = ", ".join(RUNS.names)
 _JOB = "j.id, j.definition, j.version, c.next_slot_at, c.next_fire_at"
@@ -115,7 +111,6 @@ JOBS_BY_ID = Statement(f"SELECT {_JOB} {_JOB_FROM} WHERE j.id IN (:ids*)")
 LOCK_CURSORS = Statement(
     "SELECT job_id, version, slot_limit FROM ksana_cursors WHERE job_id IN (:ids*) ORDER BY job_id {for_update}"
 )
-TAKEN_REFS = Statement("SELECT ref FROM ksana_jobs WHERE surface = :surface AND ref IN (:refs*)")
 DROP_TAGS = Statement("DELETE FROM ksana_tags WHERE job_id IN (:ids*)")
 
 # Firing
@@ -182,7 +177,8 @@ LAST_RUN_IDS = Statement(
 ATTEMPTS_OF_RUN = Statement(
     "SELECT a.run_id, a.epoch, a.number, a.node_id, a.started_at, a.ended_at, a.verdict, a.timed_out, a.code, a.error,"
     " a.result, e.head, e.request_body, e.response_body FROM ksana_attempts a"
-    " LEFT JOIN ksana_exchanges e ON e.run_id = a.run_id AND e.epoch = a.epoch WHERE a.run_id = :run_id ORDER BY a.epoch"
+    " LEFT JOIN ksana_exchanges e ON e.run_id = a.run_id AND e.epoch = a.epoch"
+    " WHERE a.run_id = :run_id ORDER BY a.epoch"
 )
 FIRED_SLOTS = Statement(
     "SELECT job_id, slot_at, state, reason, id, created_at FROM ksana_runs WHERE job_id = :job_id"
@@ -198,9 +194,7 @@ GAPS_OF_JOB = Statement(
 ADD_NODE = Statement(
     "INSERT INTO ksana_nodes (id, name, started_at, lease_until) VALUES (:id, :name, :started_at, :lease_until)"
 )
-EXTEND_LEASE = Statement(
-    "UPDATE ksana_nodes SET lease_until = :until WHERE id = :id"
-)
+EXTEND_LEASE = Statement("UPDATE ksana_nodes SET lease_until = :until WHERE id = :id")
 DROP_NODE = Statement("DELETE FROM ksana_nodes WHERE id = :id")
 ALL_NODES = Statement("SELECT id, name, started_at, lease_until FROM ksana_nodes ORDER BY id")
 TAKEN_RUNS = Statement("SELECT run_id, epoch FROM ksana_taken WHERE node_id = :node_id")
@@ -211,13 +205,9 @@ FORGET_HEARD = Statement(
 FORGET_UNHEARD = Statement("DELETE FROM ksana_taken WHERE node_id NOT IN (SELECT id FROM ksana_nodes)")
 HELD_NODES = Statement("SELECT DISTINCT node_id FROM ksana_runs WHERE node_id IS NOT NULL")
 LIVE_NODES = Statement("SELECT id FROM ksana_nodes WHERE lease_until > :now")
-RUNS_OF_NODES = Statement(
-    f"SELECT {_RUN} FROM ksana_runs WHERE node_id IN (:node_ids*) ORDER BY id LIMIT :limit"
-)
+RUNS_OF_NODES = Statement(f"SELECT {_RUN} FROM ksana_runs WHERE node_id IN (:node_ids*) ORDER BY id LIMIT :limit")
 LAPSED_NODES = Statement("SELECT id FROM ksana_nodes WHERE lease_until <= :now")
-PAST_DEADLINE = Statement(
-    f"SELECT {_RUN} FROM ksana_runs WHERE deadline_at <= :now ORDER BY deadline_at LIMIT :limit"
-)
+PAST_DEADLINE = Statement(f"SELECT {_RUN} FROM ksana_runs WHERE deadline_at <= :now ORDER BY deadline_at LIMIT :limit")
 
 # Retention and aggregates
 
@@ -242,7 +232,7 @@ FIRST_ENDED = Statement(
 ENDED_BY_MINUTE = Statement(
     "SELECT ended_at - ended_at % 60000000 AS minute_at, kind, COUNT(*),"
     " SUM(CASE WHEN started_at IS NULL THEN 0 ELSE ended_at - started_at END),"
-    " SUM(CASE WHEN started_at IS NULL THEN 0 ELSE started_at - due_at END) FROM ksana_runs"
+    " SUM(CASE WHEN started_at > due_at THEN started_at - due_at ELSE 0 END) FROM ksana_runs"
     " WHERE state = :state AND ended_at >= :since AND ended_at < :until GROUP BY 1, 2"
 )
 ROLLED_MINUTES = Statement(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
+from typing import TypeVar
 
+from ksana.domain.errors import StoreUnavailable
 from ksana.domain.fires import DueJob, Fire
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.jobs import Job
@@ -25,7 +27,9 @@ from ksana.stores.sql.statements import (
     READ_IDENTITY,
     REVOKE_KEY,
 )
-from ksana.stores.sql.tx import Database
+from ksana.stores.sql.tx import Database, Step
+
+T = TypeVar("T")
 
 
 class SqlStore:
@@ -33,10 +37,17 @@ class SqlStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._write = database.write
         self._read = database.read
         self._catalog = Catalog()
         self.parallelism = database.parallelism
+
+    async def _write(self, step: Step[T]) -> T:
+        try:
+            return await self._database.write(step)
+        except StoreUnavailable:
+            # On a store with one writer this step may have read what another did in the same, now undone, commit.
+            self._catalog.forget()
+            raise
 
     async def open(self) -> None:
         await self._database.open()

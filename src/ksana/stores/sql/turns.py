@@ -44,10 +44,10 @@ async def turn(tx: Tx, catalog: Catalog, moves: Sequence[Move], claim: Claim | N
 
 
 async def apply_moves(tx: Tx, moves: Sequence[Move]) -> frozenset[int]:
-    """Apply the moves that still count, keep their attempts, fill freed slots; answer the ids of the moves that lost."""
+    """Apply the moves that still count, keep their attempts, fill freed slots; answer the runs whose moves lost."""
     if not moves:
         return _NO_RUNS
-    # A move offered again after an unclear answer may share a batch with the run's next one; the first of a pair counts.
+    # A move offered again after an unclear answer may share a batch with the next move of its run.
     tried = {(move.run.id, move.epoch): move for move in reversed(moves)}
     # Rows are always locked in rising order of id, so that two batches which share runs cannot lock each other out.
     ordered = [tried[pair] for pair in sorted(tried)]

@@ -39,9 +39,7 @@ class Tx(Protocol):
         key. UniqueViolation if another of their unique columns collides."""
         ...
 
-    async def swap(
-        self, table: Table, rows: Sequence[tuple[Any, ...]], epochs: Sequence[int]
-    ) -> set[tuple[int, int]]:
+    async def swap(self, table: Table, rows: Sequence[tuple[Any, ...]], epochs: Sequence[int]) -> set[tuple[int, int]]:
         """Overwrite the given columns of each row (first column `id`) still at the given epoch.
 
         There is at least one row, and no (id, epoch) twice; the answer names the pairs that still matched.

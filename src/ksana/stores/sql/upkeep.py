@@ -19,7 +19,6 @@ from ksana.stores.sql.statements import (
     FIRST_ENDED,
     LOCK_ROLLED,
     MINUTES,
-    NEWEST_RUN_IDS,
     OLD_RUNS,
     ROLLED_MINUTES,
     ROLLED_UNTIL,
@@ -28,6 +27,7 @@ from ksana.stores.sql.statements import (
 from ksana.stores.sql.tx import Tx
 
 _MINUTE = 60_000_000
+_MINUTES_PER_STEP = 60
 
 # Dead letters wait for a person; they are never forgotten.
 _PRUNABLE = sorted(FINAL - {State.DEAD_LETTER})
@@ -35,18 +35,15 @@ _PRUNABLE = sorted(FINAL - {State.DEAD_LETTER})
 
 async def prune(tx: Tx, retention: Retention) -> int:
     before = to_micros(retention.before)
-    old: dict[int, int | None] = {}
+    gone: list[int] = []
     for state in _PRUNABLE:
-        left = retention.limit - len(old)
+        left = retention.limit - len(gone)
         if left > 0:
-            old.update(await tx.rows(OLD_RUNS, state=state.value, before=before, limit=left))
-    kept: set[int] = set()
-    for job_id in {job_id for job_id in old.values() if job_id is not None}:
-        kept.update(row[0] for row in await tx.rows(NEWEST_RUN_IDS, job_id=job_id, limit=retention.keep_last))
-    gone = sorted(set(old) - kept)
+            old = await tx.rows(OLD_RUNS, state=state.value, before=before, keep=retention.keep_last, limit=left)
+            gone += [row[0] for row in old]
     if gone:
         for statement in (DROP_EXCHANGES, DROP_ATTEMPTS, DROP_RUNS):
-            await tx.run(statement, ids=gone)
+            await tx.run(statement, ids=sorted(gone))
     await tx.run(DROP_GAPS, before=before)
     await tx.run(DROP_IDEMPOTENCY, before=before)
     await forget_lapsed_nodes(tx, retention.now)
@@ -56,20 +53,22 @@ async def prune(tx: Tx, retention: Retention) -> int:
 async def roll_up(tx: Tx, until: datetime) -> int:
     end = to_micros(until) // _MINUTE * _MINUTE
     # The row is locked, so two nodes never sum the same minute.
-    [(since,)] = await tx.rows(LOCK_ROLLED)
-    if since == 0:
-        firsts = [row[0] for state in FINAL for row in await tx.rows(FIRST_ENDED, state=state.value, since=0)]
-        since = min(firsts, default=end) // _MINUTE * _MINUTE
-    if since >= end:
+    [(rolled,)] = await tx.rows(LOCK_ROLLED)
+    first = await _first_ended(tx, rolled)
+    if rolled >= end or (rolled == 0 and first is None):
         return 0
-    stop = min(end, since + _MINUTES_PER_STEP * _MINUTE)
-    if rows := await _summed(tx, since, stop):
+    # Minutes in which nothing ended are stepped over at once, however many there are.
+    start = end if first is None else min(end, first // _MINUTE * _MINUTE)
+    stop = min(end, start + _MINUTES_PER_STEP * _MINUTE)
+    if rows := await _summed(tx, start, stop):
         await tx.insert_new(MINUTES, rows)
     await tx.run(SET_ROLLED, until=stop)
-    return (stop - since) // _MINUTE
+    return int(stop - (rolled or start)) // _MINUTE
 
 
-_MINUTES_PER_STEP = 60
+async def _first_ended(tx: Tx, since: int) -> int | None:
+    found = [row[0] for state in FINAL for row in await tx.rows(FIRST_ENDED, state=state.value, since=since)]
+    return min(found, default=None)
 
 
 async def _summed(tx: Tx, since: int, until: int) -> list[tuple[int, str, str, int, int, int]]:
@@ -83,13 +82,11 @@ async def _summed(tx: Tx, since: int, until: int) -> list[tuple[int, str, str, i
 
 
 async def minutes(tx: Tx, since: datetime, until: datetime) -> list[Minute]:
-    start, end = to_micros(since) // _MINUTE * _MINUTE, to_micros(until)
+    start, end = to_micros(since) // _MINUTE * _MINUTE, -(-to_micros(until) // _MINUTE) * _MINUTE
     [(rolled,)] = await tx.rows(ROLLED_UNTIL)
     rows = await tx.rows(ROLLED_MINUTES, since=start, until=min(end, max(rolled, start)))
     rows += sorted(await _summed(tx, max(start, rolled), end))
     return [
-        Minute(
-            minute_at=from_micros(minute_at), kind=kind, state=State(state), count=count, busy_ms=busy, late_ms=late
-        )
+        Minute(minute_at=from_micros(minute_at), kind=kind, state=State(state), count=count, busy_ms=busy, late_ms=late)
         for minute_at, kind, state, count, busy, late in rows
     ]

@@ -33,10 +33,8 @@ class Clients:
 
     async def client(self, to: Destination, address: Address, connect_timeout: timedelta) -> Client:
         """A client that can reach this destination at this address and nowhere else."""
-        if to.literal is not None:
-            pin = Pin("", "", connect_timeout)
-        else:
-            pin = Pin(to.host, str(address), connect_timeout)
+        is_literal = to.literal is not None
+        pin = Pin("", "", connect_timeout) if is_literal else Pin(to.host, str(address), connect_timeout)
         client = self._kept.get(pin)
         if client is None:
             return await self._flights.join(pin, lambda: self._add(pin))

@@ -14,7 +14,7 @@ from ksana.targets.http.answers import Answer, retry_after, sentence, status_lin
 from ksana.targets.http.clients import Clients
 from ksana.targets.http.failures import Failure, failure_of, spoken
 from ksana.targets.http.limits import Limits
-from ksana.targets.http.plans import Headers, Request
+from ksana.targets.http.plans import BODY_METHODS, Headers, Request
 from ksana.targets.http.reading import read_answer
 from ksana.targets.http.redaction import Secrets
 from ksana.targets.http.redirects import REDIRECTS, next_request
@@ -131,6 +131,9 @@ class Courier:
             raise _NotCalledError(str(error)) from None
         if request.body:
             builder = builder.body_bytes(request.body)
+        elif request.method in BODY_METHODS:
+            # Some servers answer 411 if an expected body is not announced, even as empty.
+            builder = builder.header("Content-Length", "0")
         async with builder.build_streamed() as response:
             return await read_answer(response, self._limits.max_response_bytes)
 

@@ -23,7 +23,7 @@ from ksana.targets.http.variables import (
     variables,
 )
 
-_BODY_METHODS = ("POST", "PUT", "PATCH")
+BODY_METHODS = ("POST", "PUT", "PATCH")
 _CACHED_BODY = 64 * 1024
 
 Headers = list[tuple[str, str]]
@@ -67,11 +67,15 @@ class Plan:
         self._all_attempt_headers = not any(name.lower() in self._names for name in ATTEMPT_HEADERS)
         self._has_secrets = any(name in secrets for name in (*self._names, *ATTEMPT_HEADERS, *CALLBACK_HEADERS))
         declared = merged.get("content-type", ("", ""))[1] or None
-        text = config.body if config.json is None else config.json.decode()
-        self._body: Body = body_of(text or "", declared if declared or config.json is None else JSON)
-        if self._body.content_type and declared is None:
-            self._headers.append(("Content-Type", self._body.content_type))
-        self._has_type = declared is not None or bool(self._body.content_type)
+        if config.json is None:
+            self._body: Body = body_of(config.body or "", declared)
+            inferred = self._body.content_type
+        else:
+            self._body = body_of(config.json.decode(), declared or JSON)
+            inferred = JSON
+        if inferred and declared is None:
+            self._headers.append(("Content-Type", inferred))
+        self._has_type = bool(declared or inferred)
         self._is_static = self._url is None and not self._filled and self._body.template is None
         self.weight = len(self._body.content)
 
@@ -126,7 +130,7 @@ class Plan:
         url, token = context.callback_url, context.callback_token
         pairs = zip(CALLBACK_HEADERS, (url, token), strict=True)
         headers += [pair for pair in pairs if pair[0].lower() not in self._names]
-        if body or self._method in _BODY_METHODS:
+        if body or self._method in BODY_METHODS:
             body = with_callback(body, url, token)
         elif self._method == "GET":
             there = {name for name, _ in to.url.query_pairs}

@@ -1,0 +1,83 @@
+"""The surface for operators and their machines: health, readiness, metrics, version."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ksana.api.kit import PUBLIC, Call, Reply, Route, Surface
+from ksana.api.services import Services
+from ksana.domain.errors import NotFound, StoreUnavailable
+
+
+class Health(msgspec.Struct, frozen=True):
+    """Whether the process, its store and its loops are well."""
+
+    status: str
+    store: str
+    version: str
+
+
+class Ready(msgspec.Struct, frozen=True):
+    """Whether this node can take requests and fire jobs now."""
+
+    ready: bool
+    store: str
+    executing: int
+
+
+async def health(call: Call[None, None]) -> Reply:
+    """Well, or 503 while the store is out of reach."""
+    services: Services = call.services
+    store = await _store_state(services)
+    well = store == "up"
+    return Reply(Health("ok" if well else "degraded", store, services.version), 200 if well else 503)
+
+
+async def alive(call: Call[None, None]) -> Reply:
+    """The process lives; the store does not matter here, or an outage of the store would restart every node."""
+    return Reply(b"ok\n", 200, media_type="text/plain; charset=utf-8")
+
+
+async def ready(call: Call[None, None]) -> Reply:
+    services: Services = call.services
+    store = await _store_state(services)
+    engine = services.engine
+    is_ready = store == "up" and engine.node is not None
+    return Reply(Ready(is_ready, store, engine.executing), 200 if is_ready else 503)
+
+
+async def metrics(call: Call[None, None]) -> Reply:
+    services: Services = call.services
+    if services.metrics is None:
+        raise NotFound("metrics are switched off; set metrics.enabled: true")
+    body, media_type = await services.metrics()
+    return Reply(body, 200, media_type=media_type)
+
+
+async def _store_state(services: Services) -> str:
+    try:
+        await services.engine.store.ping()
+    except StoreUnavailable:
+        return "down"
+    return "up"
+
+
+def surface() -> Surface:
+    """The routes of this surface."""
+    routes: list[Route[Any, Any]] = [
+        Route("GET", "/health", health, PUBLIC, response=Health, summary="Is it well?", errors=(StoreUnavailable,)),
+        Route("GET", "/healthz", alive, PUBLIC, media_type="text/plain", summary="Is the process alive?"),
+        Route("GET", "/readyz", ready, PUBLIC, response=Ready, summary="Can it serve?", errors=(StoreUnavailable,)),
+        Route(
+            "GET",
+            "/metrics",
+            metrics,
+            PUBLIC,
+            media_type="text/plain",
+            summary="Prometheus metrics",
+            errors=(NotFound,),
+        ),
+    ]
+    return Surface("ops", routes, summary="Health and metrics", strict_query=False)

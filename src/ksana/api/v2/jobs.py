@@ -1,0 +1,241 @@
+"""Jobs: create, list, get, change, delete, pause, resume, run now, fire log."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from ksana.api.kit import Call, Page, PageQuery, Reply, Route, Scope, encode, etag, page_of
+from ksana.api.kit.paging import Order, parse_sort
+from ksana.api.services import Services
+from ksana.api.v2.job_shapes import JobInput, JobPatch, JobView, read_change, read_new_job, show_job
+from ksana.api.v2.run_shapes import FireView, RunView, TriggerInput, show_fire, show_run
+from ksana.api.v2.schedule_shapes import Problems
+from ksana.domain.errors import AlreadyExists, ConcurrencyLimit, NotFound, VersionConflict
+from ksana.domain.idempotency import IdempotencyClaim, IdempotencyRecord
+from ksana.domain.jobs import Job
+from ksana.domain.queries import JobQuery, JobSort
+from ksana.domain.runs import Run
+
+SURFACE = "v2"
+
+
+class JobsQuery(PageQuery, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which jobs; `name` matches any part of the name."""
+
+    name: str = ""
+    surface: str | None = None
+    kind: str | None = None
+    tag: str | None = None
+    enabled: bool | None = None
+
+
+class FiresQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The stretch of the fire log to show; the last day and the next minute unless said otherwise."""
+
+    since: str | None = None
+    until: str | None = None
+    limit: int = 100
+
+
+async def create(call: Call[JobInput, None]) -> Reply:
+    """Store a job and plan its first slot."""
+    services: Services = call.services
+    engine = services.engine
+    now = engine.clock.now()
+    spec = read_new_job(call.body, services.defaults, now)
+    claim = call.idempotency
+
+    def answer(job: Job) -> IdempotencyRecord:
+        assert claim is not None
+        return claim.answered(201, encode(show_job(job)), now)
+
+    job = await engine.jobs.create(SURFACE, spec, answer if claim else None)
+    return _shown(job, status=201, headers={"Location": f"/api/v2/jobs/{job.id}"})
+
+
+async def list_jobs(call: Call[None, JobsQuery]) -> Page[JobView]:
+    query = call.query
+    order = parse_sort(query.sort, [sort.value for sort in JobSort], Order("id", descending=False))
+    store = call.services.engine.store
+    page = await store.find_jobs(
+        JobQuery(
+            surface=query.surface,
+            name=query.name,
+            kind=query.kind,
+            tag=query.tag,
+            enabled=query.enabled,
+            sort=JobSort(order.field),
+            descending=order.descending,
+            offset=query.offset,
+            limit=query.page_size,
+        )
+    )
+    last = await store.last_runs(job.id for job in page.items)
+    return page_of([show_job(job, last.get(job.id)) for job in page.items], page.total, query)
+
+
+async def get(call: Call[None, None]) -> Reply:
+    services: Services = call.services
+    job = await services.engine.jobs.get(call.number("id"))
+    last = await services.engine.store.last_runs([job.id])
+    return _shown(job, last.get(job.id))
+
+
+async def change(call: Call[JobPatch, None]) -> Reply:
+    """Change a job. Send its version in If-Match or in the body to be sure that nobody else changed it first."""
+    services: Services = call.services
+    body, now = call.body, services.engine.clock.now()
+    version = call.expected_version(body.version)
+    job = await services.engine.jobs.change(
+        call.number("id"), lambda job: read_change(body, job, services.defaults, now), version
+    )
+    return _shown(job)
+
+
+async def delete(call: Call[None, None]) -> Reply:
+    """Delete a job: nothing of it starts any more, what is under way may finish."""
+    await call.services.engine.jobs.delete(call.number("id"), call.expected_version())
+    return Reply(status=204)
+
+
+async def pause(call: Call[None, None]) -> Reply:
+    """Plan no more slots and cancel what has not started."""
+    return _shown(await call.services.engine.jobs.pause(call.number("id"), call.expected_version()))
+
+
+async def resume(call: Call[None, None]) -> Reply:
+    """Plan from the next slot on."""
+    return _shown(await call.services.engine.jobs.resume(call.number("id"), call.expected_version()))
+
+
+async def run_now(call: Call[TriggerInput, None]) -> Reply:
+    """Run a job now, beside its schedule and under its overlap rule."""
+    services: Services = call.services
+    claim: IdempotencyClaim | None = call.idempotency
+    now = services.engine.clock.now()
+
+    def answer(run: Run) -> IdempotencyRecord:
+        assert claim is not None
+        return claim.answered(201, encode(show_run(run, None)), now)
+
+    given = None if call.body.input is None else encode(call.body.input)
+    run = await services.engine.runs.trigger(call.number("id"), given, answer if claim else None)
+    return Reply(show_run(run, None), 201, {"Location": f"/api/v2/runs/{run.id}"})
+
+
+async def fire_log(call: Call[None, FiresQuery]) -> list[FireView]:
+    """What became of each planned instant, newest first: fired, skipped, missed or left out, and why."""
+    services: Services = call.services
+    job = await services.engine.jobs.get(call.number("id"))
+    problems = Problems()
+    now = services.engine.clock.now()
+    since = problems.instant(call.query.since, "since") or now - timedelta(days=1)
+    until = problems.instant(call.query.until, "until") or now + timedelta(minutes=1)
+    problems.raise_any()
+    limit = max(1, min(call.query.limit, 1000))
+    return [show_fire(record) for record in await services.engine.store.fire_log(job.id, since, until, limit)]
+
+
+def _shown(job: Job, last_run: Run | None = None, status: int = 200, headers: dict[str, str] | None = None) -> Reply:
+    return Reply(show_job(job, last_run), status, {"ETag": etag(job.version), **(headers or {})})
+
+
+def routes() -> list[Route[Any, Any]]:
+    one = "/api/v2/jobs/{id:int}"
+    changed = (NotFound, VersionConflict)
+    return [
+        Route(
+            "POST",
+            "/api/v2/jobs",
+            create,
+            Scope.JOB_WRITE,
+            request=JobInput,
+            response=JobView,
+            status=201,
+            creates=True,
+            summary="Create a job",
+            errors=(AlreadyExists,),
+            name="create_job",
+        ),
+        Route(
+            "GET",
+            "/api/v2/jobs",
+            list_jobs,
+            Scope.JOB_READ,
+            query=JobsQuery,
+            response=Page[JobView],
+            summary="List jobs",
+        ),
+        Route(
+            "GET", one, get, Scope.JOB_READ, response=JobView, summary="Get a job", errors=(NotFound,), name="get_job"
+        ),
+        Route(
+            "PATCH",
+            one,
+            change,
+            Scope.JOB_WRITE,
+            request=JobPatch,
+            response=JobView,
+            versioned=True,
+            summary="Change a job",
+            errors=changed,
+            name="change_job",
+        ),
+        Route(
+            "DELETE",
+            one,
+            delete,
+            Scope.JOB_WRITE,
+            status=204,
+            versioned=True,
+            summary="Delete a job",
+            errors=changed,
+            name="delete_job",
+        ),
+        Route(
+            "POST",
+            one + "/pause",
+            pause,
+            Scope.JOB_WRITE,
+            response=JobView,
+            versioned=True,
+            summary="Pause a job",
+            errors=changed,
+        ),
+        Route(
+            "POST",
+            one + "/resume",
+            resume,
+            Scope.JOB_WRITE,
+            response=JobView,
+            versioned=True,
+            summary="Resume a job",
+            errors=changed,
+        ),
+        Route(
+            "POST",
+            one + "/runs",
+            run_now,
+            Scope.RUN_WRITE,
+            request=TriggerInput,
+            response=RunView,
+            status=201,
+            creates=True,
+            optional_body=True,
+            summary="Run a job now",
+            errors=(NotFound, ConcurrencyLimit),
+        ),
+        Route(
+            "GET",
+            one + "/fires",
+            fire_log,
+            Scope.JOB_READ,
+            query=FiresQuery,
+            response=list[FireView],
+            summary="The fire log of a job",
+            errors=(NotFound,),
+        ),
+    ]

@@ -1,0 +1,181 @@
+"""Runs: list, get, attempts, cancel, retry, counts by the minute."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from ksana.api.kit import Call, Page, PageQuery, Route, Scope, page_of
+from ksana.api.kit.paging import Order, parse_sort
+from ksana.api.services import Services
+from ksana.api.v2.run_shapes import (
+    AttemptView,
+    MinuteView,
+    RunView,
+    show_attempt,
+    show_minute,
+    show_run,
+)
+from ksana.api.v2.schedule_shapes import Problems
+from ksana.domain.errors import InvalidArgument, InvalidState, NotFound
+from ksana.domain.queries import RunQuery, RunSort
+from ksana.domain.runs import Run
+from ksana.domain.states import State
+
+_LONGEST_CHART = timedelta(days=31)
+
+
+class RunsQuery(PageQuery, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which runs. `since` and `until` bound when it ended, or is due while it has not. `before_id` continues a list."""
+
+    job_id: int | None = None
+    parent_id: int | None = None
+    surface: str | None = None
+    state: list[State] = msgspec.field(default_factory=list)
+    kind: str | None = None
+    tag: str | None = None
+    name: str = ""
+    since: str | None = None
+    until: str | None = None
+    before_id: int | None = None
+
+
+class MinutesQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The stretch to count; the last hour unless said otherwise."""
+
+    since: str | None = None
+    until: str | None = None
+
+
+async def list_runs(call: Call[None, RunsQuery]) -> Page[RunView]:
+    return await _page(call, call.query.job_id)
+
+
+async def list_job_runs(call: Call[None, RunsQuery]) -> Page[RunView]:
+    job = await call.services.engine.jobs.get(call.number("id"))
+    return await _page(call, job.id)
+
+
+async def _page(call: Call[None, RunsQuery], job_id: int | None) -> Page[RunView]:
+    query = call.query
+    problems = Problems()
+    order = parse_sort(query.sort, [sort.value for sort in RunSort], Order("id", descending=True))
+    wanted = RunQuery(
+        surface=query.surface,
+        job_id=job_id,
+        job_name=query.name,
+        parent_id=query.parent_id,
+        states=frozenset(query.state),
+        kind=query.kind,
+        tag=query.tag,
+        since=problems.instant(query.since, "since"),
+        until=problems.instant(query.until, "until"),
+        before_id=query.before_id,
+        sort=RunSort(order.field),
+        descending=order.descending,
+        offset=query.offset,
+        limit=query.page_size,
+    )
+    problems.raise_any()
+    page = await call.services.engine.store.find_runs(wanted)
+    return page_of(await _shown(call.services, page.items), page.total, query)
+
+
+async def get(call: Call[None, None]) -> RunView:
+    return await _one(call.services, await call.services.engine.runs.get(call.number("id")))
+
+
+async def attempts(call: Call[None, None]) -> list[AttemptView]:
+    """Every try at a run, oldest first, with what was sent and received."""
+    engine = call.services.engine
+    run = await engine.runs.get(call.number("id"))
+    return [show_attempt(attempt) for attempt in await engine.store.attempts(run.id)]
+
+
+async def cancel(call: Call[None, None]) -> RunView:
+    """End a run that is not over yet."""
+    return await _one(call.services, await call.services.engine.runs.cancel(call.number("id")))
+
+
+async def retry(call: Call[None, None]) -> RunView:
+    """Try a run again that has ended without success."""
+    return await _one(call.services, await call.services.engine.runs.rerun(call.number("id")))
+
+
+async def minutes(call: Call[None, MinutesQuery]) -> list[MinuteView]:
+    """How many runs ended in each minute, by state and kind."""
+    services: Services = call.services
+    problems = Problems()
+    now = services.engine.clock.now()
+    until = problems.instant(call.query.until, "until") or now
+    since = problems.instant(call.query.since, "since") or until - timedelta(hours=1)
+    problems.raise_any()
+    if until - since > _LONGEST_CHART:
+        raise InvalidArgument.of("since", f"at most {_LONGEST_CHART.days} days before until")
+    return [show_minute(minute) for minute in await services.engine.store.minutes(since, until)]
+
+
+async def _one(services: Services, run: Run) -> RunView:
+    [view] = await _shown(services, [run])
+    return view
+
+
+async def _shown(services: Services, runs: list[Run]) -> list[RunView]:
+    ids = {run.job_id for run in runs if run.job_id is not None}
+    jobs = {job.id: job for job in await services.engine.store.get_jobs(ids)} if ids else {}
+    return [show_run(run, None if run.job_id is None else jobs.get(run.job_id)) for run in runs]
+
+
+def routes() -> list[Route[Any, Any]]:
+    one = "/api/v2/runs/{id:int}"
+    moved = (NotFound, InvalidState)
+    return [
+        Route(
+            "GET",
+            "/api/v2/runs",
+            list_runs,
+            Scope.RUN_READ,
+            query=RunsQuery,
+            response=Page[RunView],
+            summary="List runs",
+        ),
+        Route(
+            "GET",
+            "/api/v2/jobs/{id:int}/runs",
+            list_job_runs,
+            Scope.RUN_READ,
+            query=RunsQuery,
+            response=Page[RunView],
+            summary="List the runs of a job",
+            errors=(NotFound,),
+        ),
+        Route(
+            "GET", one, get, Scope.RUN_READ, response=RunView, summary="Get a run", errors=(NotFound,), name="get_run"
+        ),
+        Route(
+            "GET",
+            one + "/attempts",
+            attempts,
+            Scope.RUN_READ,
+            response=list[AttemptView],
+            summary="The attempts of a run",
+            errors=(NotFound,),
+        ),
+        Route(
+            "POST", one + "/cancel", cancel, Scope.RUN_CONTROL, response=RunView, summary="Cancel a run", errors=moved
+        ),
+        Route(
+            "POST", one + "/retry", retry, Scope.RUN_CONTROL, response=RunView, summary="Try a run again", errors=moved
+        ),
+        Route(
+            "GET",
+            "/api/v2/minutes",
+            minutes,
+            Scope.RUN_READ,
+            query=MinutesQuery,
+            response=list[MinuteView],
+            summary="Runs ended by the minute",
+        ),
+    ]

@@ -1,0 +1,142 @@
+"""How schedules look on the wire: durations in Go's way, instants with their zone."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import msgspec
+
+from ksana.api.kit import Input, Timestamp, timestamp
+from ksana.domain.durations import format_duration, parse_duration
+from ksana.domain.errors import InvalidArgument, Problem
+from ksana.domain.schedules import CronSchedule, Every, Once, Schedule
+from ksana.domain.times import parse_instant
+
+_NO_TIME = timedelta(0)
+
+
+class OnceShape(Input, frozen=True, tag="once", tag_field="kind"):
+    """One slot, at `run_at`."""
+
+    run_at: str
+
+
+class EveryShape(Input, frozen=True, tag="every", tag_field="kind"):
+    """A slot every so often, from `start_at` or from now on."""
+
+    every: str
+    start_at: str | None = None
+    end_at: str | None = None
+    jitter: str | None = None
+
+
+class CronShape(Input, frozen=True, tag="cron", tag_field="kind"):
+    """A slot whenever the expression fires: 5 or 6 fields, on the clocks of `timezone`."""
+
+    expr: str
+    timezone: str | None = None
+    start_at: str | None = None
+    end_at: str | None = None
+    jitter: str | None = None
+
+
+ScheduleShape = OnceShape | EveryShape | CronShape
+
+
+class OnceView(msgspec.Struct, frozen=True, tag="once", tag_field="kind"):
+    run_at: Timestamp
+
+
+class EveryView(msgspec.Struct, frozen=True, tag="every", tag_field="kind"):
+    every: str
+    origin_at: Timestamp
+    start_at: Timestamp | None
+    end_at: Timestamp | None
+    jitter: str
+
+
+class CronView(msgspec.Struct, frozen=True, tag="cron", tag_field="kind"):
+    expr: str
+    timezone: str
+    start_at: Timestamp | None
+    end_at: Timestamp | None
+    jitter: str
+
+
+ScheduleView = OnceView | EveryView | CronView
+
+
+class Problems:
+    """Collects what is wrong while a request is read, so that everything is said at once."""
+
+    def __init__(self) -> None:
+        self._found: list[Problem] = []
+
+    def instant(self, text: str | None, field: str) -> datetime | None:
+        if text is None:
+            return None
+        try:
+            return parse_instant(text, field)
+        except InvalidArgument as error:
+            self._found += error.problems
+            return None
+
+    def duration(self, text: str | None, field: str, default: timedelta = _NO_TIME) -> timedelta:
+        if text is None:
+            return default
+        try:
+            return parse_duration(text, field)
+        except InvalidArgument as error:
+            self._found += error.problems
+            return default
+
+    def collect(self, error: InvalidArgument) -> None:
+        self._found += error.problems
+
+    def raise_any(self) -> None:
+        if self._found:
+            raise InvalidArgument(self._found)
+
+
+_SOME_INSTANT = datetime.fromisoformat("2000-01-01T00:00:00+00:00")
+_SOME_SPAN = timedelta(hours=1)
+
+
+def read_schedule(shape: ScheduleShape, now: datetime, timezone: str, problems: Problems) -> Schedule:
+    """The schedule a request asks for; what cannot be read goes into `problems` and a harmless value stands in."""
+    if isinstance(shape, OnceShape):
+        return Once(problems.instant(shape.run_at, "schedule.run_at") or _SOME_INSTANT)
+    start_at = problems.instant(shape.start_at, "schedule.start_at")
+    end_at = problems.instant(shape.end_at, "schedule.end_at")
+    jitter = problems.duration(shape.jitter, "schedule.jitter")
+    if isinstance(shape, EveryShape):
+        every = problems.duration(shape.every, "schedule.every", _SOME_SPAN)
+        return Every(every, now, start_at, end_at, jitter)
+    if shape.expr.startswith("@every "):
+        every = problems.duration(shape.expr.removeprefix("@every ").strip(), "schedule.expr", _SOME_SPAN)
+        return Every(every, now, start_at, end_at, jitter)
+    return CronSchedule(shape.expr, shape.timezone or timezone, start_at, end_at, jitter)
+
+
+def show_schedule(schedule: Schedule | None) -> ScheduleView | None:
+    match schedule:
+        case None:
+            return None
+        case Once():
+            return OnceView(timestamp(schedule.run_at))
+        case Every():
+            return EveryView(
+                format_duration(schedule.every),
+                timestamp(schedule.origin_at),
+                timestamp(schedule.start_at),
+                timestamp(schedule.end_at),
+                format_duration(schedule.jitter),
+            )
+        case CronSchedule():
+            return CronView(
+                schedule.expr,
+                schedule.timezone,
+                timestamp(schedule.start_at),
+                timestamp(schedule.end_at),
+                format_duration(schedule.jitter),
+            )

@@ -1,0 +1,249 @@
+"""Composition: from settings to a running program. The only place that names concrete classes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+
+import ksana
+from ksana.api import ops, v2
+from ksana.api.kit import KeyRing, build_app
+from ksana.api.services import JobDefaults, Services
+from ksana.api.stored import StoredAnswers, StoredKeys
+from ksana.config import Settings, check_exposure, is_loopback, mask_url
+from ksana.domain.fires import Lateness
+from ksana.domain.keys import Scope, StoredKey, digest_of, parse_key
+from ksana.domain.policies import OnUncertain, Retry, Timeouts
+from ksana.domain.ports import Store, Target
+from ksana.engine.clock import SystemClock
+from ksana.engine.engine import Engine, EngineOptions
+from ksana.engine.reaper import Upkeep
+from ksana.observe.logs import LogObserver
+from ksana.observe.metrics import MetricsObserver
+from ksana.stores.open import open_store
+from ksana.targets.http import TargetPolicy
+from ksana.targets.registry import load_targets
+from ksana.targets.services import TargetServices
+
+log = logging.getLogger("ksana")
+
+Functions = Mapping[str, Callable[..., Any]]
+
+
+def store_of(settings: Settings) -> Store:
+    """The store the settings name, not yet open."""
+    storage = settings.storage
+    return open_store(storage.url, pool_size=storage.pool_size, pool_lifetime=storage.pool_lifetime.total_seconds())
+
+
+class Program:
+    """A node: its store, its engine and its HTTP server, in one event loop."""
+
+    def __init__(self, settings: Settings, functions: Functions | None = None, queues: tuple[str, ...] = ()) -> None:
+        self.settings = settings
+        self.clock = SystemClock()
+        self.store = store_of(settings)
+        self.metrics = MetricsObserver(version=ksana.__version__)
+        self.targets = self._load_targets(functions or {})
+        self._queues = queues
+
+    def _load_targets(self, functions: Functions) -> dict[str, Target]:
+        executor = self.settings.executor
+        is_private = is_loopback(self.settings.server.host)
+        services = TargetServices(
+            sleep=self.clock.sleep,
+            now=self.clock.now,
+            functions=functions,
+            python_threads=executor.python_threads,
+            python_importable=executor.python_importable,
+            http_policy=TargetPolicy.of(
+                allow_loopback=is_private, allow_private=is_private, allowed=executor.allow_net
+            ),
+            http_global_headers=executor.global_headers,
+            http_signing_secret=executor.signing_secret.encode() if executor.signing_secret else None,
+            max_response_bytes=executor.max_response_bytes,
+        )
+        return load_targets(services)
+
+    def engine(self, port: int) -> Engine:
+        """The engine of this node, which tells targets to call back at the given port unless the settings say where."""
+        settings = self.settings
+        scheduler = settings.scheduler
+        options = EngineOptions(
+            name=f"{socket.gethostname()}:{os.getpid()}",
+            workers=settings.executor.worker_pool_size,
+            queues=self._queues or EngineOptions().queues,
+            batch=scheduler.batch_limit,
+            poll=scheduler.poll_interval,
+            lease=scheduler.lease,
+            max_reclaims=scheduler.max_reclaims,
+            grace=settings.server.graceful_timeout,
+            lateness=Lateness(scheduler.misfire_threshold, scheduler.misfire_grace),
+            upkeep=Upkeep(settings.storage.retention or None, settings.storage.keep_last),
+            callback_base=settings.callback.base_url or f"{_base_url(settings, port)}/api/v2/callbacks",
+        )
+        observers = [LogObserver(), self.metrics]
+        return Engine(self.store, self.targets, options, clock=self.clock, observers=observers)
+
+    def web(self, engine: Engine) -> ASGIApp:
+        """The HTTP side."""
+
+        async def metrics() -> tuple[bytes, str]:
+            await self.metrics.refresh(self.store, self.clock.now())
+            return self.metrics.render()
+
+        services = Services(
+            engine=engine,
+            version=ksana.__version__,
+            defaults=_defaults(self.settings),
+            metrics=metrics if self.settings.metrics.enabled else None,
+        )
+        keys = KeyRing(StoredKeys(self.store, given_keys(self.settings)), time.monotonic)
+        return build_app(
+            [v2.surface(), ops.surface()],
+            services,
+            keys=keys,
+            idempotency=StoredAnswers(self.store),
+            version=ksana.__version__,
+            allowed_hosts=self.settings.server.allowed_hosts,
+        )
+
+    @asynccontextmanager
+    async def running(self, port: int) -> AsyncIterator[Engine]:
+        """Store open, engine at work; everything is put away at the end, work under way first."""
+        await self.store.open()
+        engine: Engine | None = None
+        try:
+            check_exposure(self.settings, stored_keys=bool(await self.store.keys()))
+            engine = self.engine(port)
+            self.metrics.executing = lambda: engine.executing
+            await engine.start()
+            yield engine
+        finally:
+            if engine is not None:
+                await engine.stop()
+            for target in self.targets.values():
+                await target.close()
+            await self.store.close()
+
+
+def _base_url(settings: Settings, port: int) -> str:
+    host = settings.server.host
+    host = f"[{host}]" if ":" in host else host
+    return (settings.server.public_url or f"http://{host}:{port}{settings.server.base_path}").rstrip("/")
+
+
+def _defaults(settings: Settings) -> JobDefaults:
+    executor = settings.executor
+    retry = executor.default_retry
+    return JobDefaults(
+        retry=Retry(
+            max_attempts=1 + (retry.max_retries or 0),
+            strategy=retry.strategy,
+            initial_delay=retry.initial_delay,
+            max_delay=retry.max_delay,
+        ),
+        timeouts=Timeouts(total=executor.request_timeout, connect=executor.connect_timeout),
+        on_uncertain=OnUncertain(settings.recovery.running.value),
+        timezone=settings.scheduler.timezone,
+    )
+
+
+def given_keys(settings: Settings) -> list[StoredKey]:
+    """Keys the operator gave by the settings: full power, not in the store."""
+    found = []
+    for text in settings.auth.keys:
+        presented = parse_key(text)
+        if presented is not None:
+            digest = digest_of(presented.secret)
+            found.append(StoredKey(presented.id, "settings", digest, frozenset({Scope.ADMIN}), SystemClock().now()))
+    return found
+
+
+class _Server(uvicorn.Server):
+    """uvicorn inside our loop: signals are ours to handle, so that the engine stops before the process does."""
+
+    def install_signal_handlers(self) -> None:
+        pass
+
+
+async def serve(settings: Settings, stop: asyncio.Event, functions: Functions | None = None) -> None:
+    """Run a node with its HTTP server until `stop` is set."""
+    program = Program(settings, functions)
+    listener = _bind(settings)
+    port: int = listener.getsockname()[1]
+    try:
+        async with program.running(port) as engine:
+            server = _Server(
+                uvicorn.Config(
+                    program.web(engine),
+                    log_config=None,
+                    access_log=False,
+                    lifespan="off",
+                    http="httptools",
+                    server_header=False,
+                    root_path=settings.server.base_path,
+                    timeout_graceful_shutdown=max(1, round(settings.server.graceful_timeout.total_seconds())),
+                )
+            )
+            serving = asyncio.create_task(server.serve([listener]))
+            announce(settings, port)
+            await stop.wait()
+            log.info("stopping: no new work, waiting for what is under way")
+            server.should_exit = True
+            await serving
+    finally:
+        listener.close()
+    log.info("stopped")
+
+
+async def work(settings: Settings, stop: asyncio.Event, functions: Functions, queues: tuple[str, ...]) -> None:
+    """Run a node without an HTTP server until `stop` is set."""
+    program = Program(settings, functions, queues)
+    async with program.running(settings.server.port):
+        log.info("working for %s", mask_url(settings.storage.url))
+        await stop.wait()
+        log.info("stopping: no new work, waiting for what is under way")
+    log.info("stopped")
+
+
+def announce(settings: Settings, port: int) -> None:
+    """Say where it listens and what it stands on."""
+    url = _base_url(settings, port)
+    log.info(
+        "ksana %s listens on %s, store %s, %s workers",
+        ksana.__version__,
+        url,
+        mask_url(settings.storage.url),
+        settings.executor.worker_pool_size,
+        extra={"url": url},
+    )
+
+
+def _bind(settings: Settings) -> socket.socket:
+    host, port = settings.server.host, settings.server.port
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise PortTaken(
+            f"cannot listen on {host}:{port} ({error.strerror}); choose another with --port, or --port 0 for any"
+        ) from error
+    listener.set_inheritable(False)
+    return listener
+
+
+class PortTaken(Exception):
+    """The port cannot be had."""

@@ -1,0 +1,48 @@
+"""Options shared by the commands that need settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from ksana.config import Settings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_STORE_OPTIONS = (
+    click.option("--config", "config_path", type=click.Path(path_type=Path), help="YAML file with settings."),
+    click.option("--store", help="Where the data lives: sqlite:PATH, postgresql://…, mysql://…"),
+    click.option("--data-dir", help="Directory of the embedded store (default ./data)."),
+    click.option("--log-level", help="debug, info, warning or error."),
+    click.option("--log-format", help="auto, json or text."),
+)
+
+
+def store_options(function: F) -> F:
+    """The options that say which store and how to log."""
+    for option in reversed(_STORE_OPTIONS):
+        function = option(function)
+    return function
+
+
+def settings_from(config_path: Path | None, **flags: Any) -> Settings:
+    """Settings by flag, environment, file and default; what they warn of goes to the log."""
+    from ksana.config import environment, load_settings
+
+    return load_settings(flags, environment(), config_path, Path.cwd())
+
+
+def start_logging(settings: Settings) -> None:
+    """Logs to stderr, as the settings say."""
+    import logging
+    import sys
+
+    from ksana.observe.logs import setup_logging
+
+    setup_logging(settings.logging.level, settings.logging.format, sys.stderr, is_tty=sys.stderr.isatty())
+    for warning in settings.warnings:
+        logging.getLogger("ksana").warning(warning)

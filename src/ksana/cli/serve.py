@@ -1,0 +1,115 @@
+"""`ksana serve` and `ksana worker`: a node, with and without its HTTP server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ksana.cli.options import settings_from, start_logging, store_options
+from ksana.domain.errors import InvalidArgument, KsanaError
+
+if TYPE_CHECKING:
+    import asyncio
+
+_FUNCTIONS_HELP = "MODULE:NAME of a mapping from names to Python functions that `python` jobs may call."
+
+
+@click.command()
+@click.option("--host", help="Address to listen on (default 127.0.0.1).")
+@click.option("--port", help="Port to listen on (default 7100); 0 picks a free one.")
+@click.option("--base-path", help="Path under which a proxy serves Ksana.")
+@click.option("--workers", help="Runs executed at once (default 4).")
+@click.option("--insecure", is_flag=True, default=None, help="Listen beyond loopback without an API key.")
+@click.option("--functions", help=_FUNCTIONS_HELP)
+@store_options
+def serve(functions: str | None, config_path: Path | None, **flags: Any) -> None:
+    """Start a server: schedules, workers and the HTTP API in one process."""
+    settings = settings_from(config_path, **flags)
+    start_logging(settings)
+    from ksana.app import serve as serve_node
+
+    found = _functions(functions)
+    _run(lambda stop: serve_node(settings, stop, found))
+
+
+@click.command()
+@click.argument("functions", required=False)
+@click.option("--queue", "queues", multiple=True, help="Queue to work for (default: default); may be repeated.")
+@click.option("--workers", help="Runs executed at once (default 4).")
+@store_options
+def worker(functions: str | None, queues: tuple[str, ...], config_path: Path | None, **flags: Any) -> None:
+    """Start a node without an HTTP server, which shares the work of the store.
+
+    FUNCTIONS is MODULE:NAME of a mapping from names to Python functions that `python` jobs may call.
+    """
+    settings = settings_from(config_path, **flags)
+    start_logging(settings)
+    from ksana.app import work
+
+    found = _functions(functions)
+    _run(lambda stop: work(settings, stop, found, queues))
+
+
+def _functions(reference: str | None) -> Mapping[str, Callable[..., Any]]:
+    if reference is None:
+        return {}
+    import importlib
+    import sys
+
+    module, _, name = reference.partition(":")
+    # The program's own modules live where it is started, as with `python -m`.
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InvalidArgument.of("functions", f"cannot load {reference!r}: {error}") from error
+    if not isinstance(found, Mapping):
+        raise InvalidArgument.of("functions", f"{reference} is not a mapping from names to functions")
+    return found
+
+
+def _run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
+    """Run until SIGINT or SIGTERM; a second signal does not wait any longer."""
+    import asyncio
+    import signal
+
+    from ksana.app import PortTaken
+
+    async def until_told() -> None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        task = asyncio.current_task()
+
+        def told() -> None:
+            if stop.is_set() and task is not None:
+                task.cancel()
+            stop.set()
+
+        for name in (signal.SIGINT, signal.SIGTERM):
+            try:
+                loop.add_signal_handler(name, told)
+            except NotImplementedError:
+                # Windows has no such handlers in its event loop; there Ctrl-C arrives as KeyboardInterrupt.
+                signal.signal(name, lambda *_: loop.call_soon_threadsafe(told))
+        await main(stop)
+
+    try:
+        _loop_runner()(until_told())
+    except PortTaken as error:
+        raise KsanaError(str(error)) from error
+    except asyncio.CancelledError:
+        raise SystemExit(130) from None
+
+
+def _loop_runner() -> Callable[[Coroutine[Any, Any, None]], None]:
+    try:
+        import uvloop
+    except ImportError:
+        import asyncio
+
+        return asyncio.run
+    return uvloop.run

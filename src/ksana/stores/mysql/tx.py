@@ -1,0 +1,90 @@
+"""One transaction on one MySQL or MariaDB connection."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import asyncmy.errors
+
+from ksana.stores.mysql.literals import pieces, written_out
+from ksana.stores.sql.compile import Compiled, compile_statement
+from ksana.stores.sql.dialects import Dialect
+from ksana.stores.sql.statements import RUN_EPOCHS, Statement, Table
+from ksana.stores.sql.tx import UniqueViolation
+
+_DUPLICATE = 1062
+_EXISTS = frozenset({1050, 1061, _DUPLICATE})
+
+
+def error_code(error: Exception) -> int:
+    """The server's number for what went wrong, 0 if it gave none."""
+    return error.args[0] if error.args and isinstance(error.args[0], int) else 0
+
+
+class MysqlTx:
+    """A transaction on one connection. A forgiving one takes it for done when something to be created is there."""
+
+    def __init__(
+        self, connection: Any, dialect: Dialect, compiled: dict[Statement, Compiled], forgiving: bool = False
+    ) -> None:
+        self._connection = connection
+        self._dialect = dialect
+        self._compiled = compiled
+        self._forgiving = forgiving
+
+    async def rows(self, statement: Statement, /, **values: Any) -> list[Any]:
+        cursor = self._connection.cursor()
+        await cursor.execute(self._ready(statement, values))
+        return list(await cursor.fetchall())
+
+    async def run(self, statement: Statement, /, **values: Any) -> int:
+        try:
+            return int(await self._connection.query(self._ready(statement, values)))
+        except asyncmy.errors.MySQLError as error:
+            # A schema change commits by itself here, so a migration cut short finds its own first steps done.
+            if self._forgiving and error_code(error) in _EXISTS:
+                return 0
+            raise
+
+    def _ready(self, statement: Statement, values: dict[str, Any]) -> bytes:
+        compiled = self._compiled.get(statement)
+        if compiled is None:
+            compiled = self._compiled[statement] = compile_statement(statement, self._dialect)
+        return written_out(compiled, values)
+
+    async def insert(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+        for piece in pieces(rows):
+            await self._insert(table, piece)
+
+    async def insert_new(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> int:
+        return sum([await self._insert_new(table, piece) for piece in pieces(rows)])
+
+    async def _insert_new(self, table: Table, rows: list[bytes]) -> int:
+        # The server's own words for this hide other errors or cannot count. A collision is rare: then row by row.
+        try:
+            await self._insert(table, rows)
+        except UniqueViolation:
+            return 0 if len(rows) == 1 else sum([await self._insert_new(table, [row]) for row in rows])
+        return len(rows)
+
+    async def update(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+        # The rows are there and locked, so this insert always turns into the update; no bulk update is faster here.
+        changes = ", ".join(f"{name} = VALUES({name})" for name in table.names[1:])
+        for piece in pieces(rows):
+            await self._insert(table, piece, f" ON DUPLICATE KEY UPDATE {changes}")
+
+    async def _insert(self, table: Table, rows: list[bytes], ending: str = "") -> None:
+        head = f"INSERT INTO {table.name} ({', '.join(table.names)}) VALUES "
+        try:
+            await self._connection.query(head.encode() + b",".join(rows) + ending.encode())
+        except asyncmy.errors.IntegrityError as error:
+            if error_code(error) != _DUPLICATE:
+                raise
+            raise UniqueViolation(str(error)) from error
+
+    async def swap(self, table: Table, rows: Sequence[tuple[Any, ...]], epochs: Sequence[int]) -> set[tuple[int, int]]:
+        found = dict(await self.rows(RUN_EPOCHS, ids=[row[0] for row in rows]))
+        won = [(row, epoch) for row, epoch in zip(rows, epochs, strict=True) if found.get(row[0]) == epoch]
+        await self.update(table, [row for row, _ in won])
+        return {(row[0], epoch) for row, epoch in won}

@@ -25,5 +25,5 @@ def test_any_other_address_without_a_key_is_refused_with_the_way_out(place: Plac
 
 def test_a_stored_key_a_given_key_or_insecure_opens_it(place: Place) -> None:
     check_exposure(place.load(HOST="0.0.0.0"), stored_keys=True)
-    check_exposure(place.load(HOST="0.0.0.0", KSANA_API_KEY="k" * 16), stored_keys=False)
+    check_exposure(place.load(HOST="0.0.0.0", KSANA_API_KEY=f"ksk_{'1' * 16}_{'a' * 64}"), stored_keys=False)
     check_exposure(place.load(flags={"insecure": True}, HOST="0.0.0.0"), stored_keys=False)

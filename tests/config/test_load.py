@@ -13,7 +13,8 @@ from ksana.domain.policies import RetryStrategy
 from tests.config.loading import Place
 
 PORT_IN_FILE = "server:\n  port: 4\n"
-LONG_KEY = "k" * 16
+LONG_KEY = f"ksk_{'1' * 16}_{'a' * 64}"
+OTHER_KEY = f"ksk_{'2' * 16}_{'b' * 64}"
 
 
 def test_nothing_given_means_the_defaults(place: Place) -> None:
@@ -133,6 +134,8 @@ SAMPLES = {
     "storage.keep_last": ("0", 0),
     "executor.worker_pool_size": ("2", 2),
     "executor.python_threads": ("2", 2),
+    "executor.python_importable": ("reports,jobs.daily", ("reports", "jobs.daily")),
+    "executor.signing_secret": ("s" * 16, "s" * 16),
     "executor.request_timeout": ("500ms", timedelta(milliseconds=500)),
     "executor.connect_timeout": ("2", timedelta(seconds=2)),
     "executor.default_retry.max_retries": ("0", 0),
@@ -154,7 +157,7 @@ SAMPLES = {
     "callback.base_url": ("http://k/cb", "http://k/cb"),
     "callback.token_ttl": ("5m", timedelta(minutes=5)),
     "recovery.running": ("fail", RecoveryRule.FAIL),
-    "auth.keys": (f"{LONG_KEY},{LONG_KEY}2", (LONG_KEY, f"{LONG_KEY}2")),
+    "auth.keys": (f"{LONG_KEY},{OTHER_KEY}", (LONG_KEY, OTHER_KEY)),
     "logging.level": ("debug", LogLevel.DEBUG),
     "logging.format": ("JSON", "json"),
     "metrics.enabled": ("False", False),
@@ -179,6 +182,8 @@ BAD = {
     "server.base_path": "no-slash",
     "executor.global_headers": "[1]",
     "auth.keys": "hunter2",
+    "executor.python_importable": "not a module",
+    "executor.signing_secret": "short",
     "server.host": "a b",
     "server.allowed_hosts": "a b",
     "executor.allow_net": "10.0.0.300",
@@ -307,7 +312,7 @@ def test_parameters_of_a_go_dsn_without_meaning_are_named(place: Place) -> None:
 def test_a_report_shows_every_value_and_source_but_no_secret(place: Place) -> None:
     settings = place.load(
         DATABASE_URL="mysql://root:hunter2@db/k",
-        KSANA_API_KEY=f"hunter2{LONG_KEY}",
+        KSANA_API_KEY=LONG_KEY,
         KSANA_GLOBAL_HEADERS='{"Authorization": "hunter2"}',
         KSANA_RETENTION="7d",
     )

@@ -22,7 +22,7 @@ from ksana.domain.policies import (
 )
 from ksana.domain.ports import JobChange, Store
 from ksana.domain.queries import JobQuery
-from ksana.domain.schedules import Cron, Every, Once
+from ksana.domain.schedules import CronSchedule, Every, Once
 from ksana.domain.states import AT_REST, UNSTARTED, Reason, State
 from tests.stores.builders import (
     HOUR,
@@ -57,7 +57,7 @@ def change(job: Job, **said: Any) -> JobChange:
         {"ref": "nightly", "description": "every night\n" * 500, "tags": ("a", "b"), "enabled": False},
         {"schedule": Every(every=timedelta(milliseconds=1500), origin_at=NOW)},
         {"schedule": Once(run_at=NOW + timedelta(microseconds=1)), "next_slot_at": NOW, "next_fire_at": NOW + SECOND},
-        {"schedule": Cron(expression="*/5 2 * * *", timezone="Asia/Shanghai")},
+        {"schedule": CronSchedule(expr="*/5 2 * * *", timezone="Asia/Shanghai")},
         {"queue": "队列 one", "priority": Priority.HIGH, "on_uncertain": OnUncertain.FAIL, "awaits_callback": True},
         {"retry": Retry(7, RetryStrategy.EXPONENTIAL, timedelta(seconds=0.25), 1.5, HOUR)},
         {"overlap": Overlap(OverlapRule.SKIP, 3), "misfire": Misfire(MisfireRule.CATCH_UP, 9)},

@@ -136,7 +136,7 @@ FIELDS = (
     Field(
         "executor.python_importable",
         kinds.MODULES,
-        "Modules whose functions a `python` job may name as `module:function`; functions a worker registers need no entry.",
+        "Modules whose functions a `python` job may name as `module:function`. Registered functions need no entry.",
         env=("KSANA_PYTHON_IMPORTABLE",),
         default="none",
     ),

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from datetime import datetime, timedelta
-
-from pyreqwest.client import Client
-from pyreqwest.exceptions import BuilderError, PyreqwestError
+from datetime import datetime
 
 from ksana.domain.outcomes import AttemptContext, Exchange, Outcome, Verdict
 from ksana.targets.http.answers import Answer, retry_after, sentence, status_line, verdict_of
-from ksana.targets.http.clients import Clients
-from ksana.targets.http.failures import Failure, failure_of, spoken
+from ksana.targets.http.failures import Failure, lost, not_connected, spoken
+from ksana.targets.http.heads import encoded
 from ksana.targets.http.limits import Limits
-from ksana.targets.http.plans import BODY_METHODS, Headers, Request
-from ksana.targets.http.reading import read_answer
+from ksana.targets.http.plans import Headers, Request
+from ksana.targets.http.pool import Place, Pool
 from ksana.targets.http.redaction import Secrets
 from ksana.targets.http.redirects import REDIRECTS, next_request
 from ksana.targets.http.routes import RefusedError, Route, Routes, UnresolvedError
 from ksana.targets.http.signing import signature_headers
+from ksana.targets.http.wire import Connection, LostError
 
 
 class _NotCalledError(Exception):
@@ -40,14 +38,14 @@ class Courier:
     def __init__(
         self,
         routes: Routes,
-        clients: Clients,
+        pool: Pool,
         limits: Limits,
         secrets: Secrets,
         signing_secret: bytes | None,
         now: Callable[[], datetime],
     ) -> None:
         self._routes = routes
-        self._clients = clients
+        self._pool = pool
         self._limits = limits
         self._secrets = secrets
         self._signing_secret = signing_secret
@@ -63,13 +61,16 @@ class Courier:
             try:
                 answer = await self._send(request, headers, context, deadline)
             except _NotCalledError as error:
-                return Outcome(Verdict.FAIL, f"{origin}not called: {error}", exchange=self._sent(request, headers))
+                return Outcome(
+                    Verdict.FAIL, f"{origin}not called: {error}", exchange=self._exchanged(request, headers, None)
+                )
             except _NoAnswerError as error:
                 return Outcome(
                     Verdict.RETRY,
                     origin + error.failure.sentence,
                     timed_out=error.failure.timed_out,
-                    exchange=self._sent(request, headers),
+                    code=None if error.failure.partial is None else error.failure.partial.status,
+                    exchange=self._exchanged(request, headers, error.failure.partial),
                 )
             if answer.status not in REDIRECTS:
                 return self._outcome(request, headers, answer, origin)
@@ -91,28 +92,43 @@ class Courier:
         )
 
     async def _send(self, request: Request, headers: Headers, context: AttemptContext, deadline: float) -> Answer:
+        try:
+            data = encoded(request, headers)
+        except ValueError as error:
+            raise _NotCalledError(str(error)) from None
         loop = asyncio.get_running_loop()
         route = self._routes.known(request.to, loop.time())
         if route is None:
             route = await self._route(request, context, deadline)
+        place, connection = await self._connection(request, route, context, deadline)
+        try:
+            return await connection.exchange(
+                data, is_head=request.method == "HEAD", most=self._limits.max_response_bytes, deadline=deadline
+            )
+        except LostError as error:
+            raise _NoAnswerError(lost(error, place, context.timeout)) from None
+        finally:
+            self._pool.give_back(place, connection)
+
+    async def _connection(
+        self, request: Request, route: Route, context: AttemptContext, deadline: float
+    ) -> tuple[Place, Connection]:
+        to = request.to
+        loop = asyncio.get_running_loop()
         failure = Failure(f"no answer within {spoken(context.timeout)}", timed_out=True)
         for address in route.addresses:
-            client = await self._clients.client(request.to, address, context.connect_timeout)
-            left = deadline - loop.time()
-            if left <= 0:
-                break
+            place = Place(to.scheme, to.host, to.port, address)
+            if (connection := self._pool.idle(place)) is not None:
+                return place, connection
+            until = min(deadline, loop.time() + context.connect_timeout.total_seconds())
             try:
-                answer = await self._exchange(client, request, headers, left)
-            except BuilderError as error:
-                raise _NotCalledError(str(error)) from None
-            except PyreqwestError as error:
-                failure = failure_of(error, request.to, address, context.timeout, context.connect_timeout)
-                # The next address may be tried only while nobody can have seen the request.
-                if not failure.unsent:
-                    break
+                async with asyncio.timeout_at(until):
+                    connection = await self._pool.connect(place)
+            except OSError as error:
+                failure = not_connected(error, place, context.connect_timeout)
             else:
                 route.prefer(address)
-                return answer
+                return place, connection
         raise _NoAnswerError(failure)
 
     async def _route(self, request: Request, context: AttemptContext, deadline: float) -> Route:
@@ -123,19 +139,6 @@ class Courier:
             raise _NotCalledError(str(error)) from None
         except UnresolvedError as error:
             raise _NoAnswerError(Failure(str(error), timed_out=error.timed_out)) from None
-
-    async def _exchange(self, client: Client, request: Request, headers: Headers, left: float) -> Answer:
-        try:
-            builder = client.request(request.method, request.to.url).timeout(timedelta(seconds=left)).headers(headers)
-        except (ValueError, TypeError) as error:
-            raise _NotCalledError(str(error)) from None
-        if request.body:
-            builder = builder.body_bytes(request.body)
-        elif request.method in BODY_METHODS:
-            # Some servers answer 411 if an expected body is not announced, even as empty.
-            builder = builder.header("Content-Length", "0")
-        async with builder.build_streamed() as response:
-            return await read_answer(response, self._limits.max_response_bytes)
 
     def _signed(self, request: Request, context: AttemptContext) -> Headers:
         if self._signing_secret is None or not request.is_signed:
@@ -167,13 +170,13 @@ class Courier:
             exchange=self._exchanged(request, headers, answer),
         )
 
-    def _sent(self, request: Request, headers: Headers) -> Exchange:
-        return Exchange(request.line, self._shown(request, headers), request.body)
-
-    def _exchanged(self, request: Request, headers: Headers, answer: Answer) -> Exchange:
+    def _exchanged(self, request: Request, headers: Headers, answer: Answer | None) -> Exchange:
+        shown = self._shown(request, headers)
+        if answer is None:
+            return Exchange(request.line, shown, request.body)
         return Exchange(
             request.line,
-            self._shown(request, headers),
+            shown,
             request.body,
             answer.status,
             self._secrets.masked_answer(answer.headers),

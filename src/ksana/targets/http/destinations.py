@@ -29,17 +29,19 @@ class Destination(msgspec.Struct, frozen=True):
     port: int
     literal: Address | None
     authorization: str
+    target: str
+    """What the request line asks for."""
     shown: str
     """The URL as people may see it."""
 
     @property
-    def authority(self) -> str:
-        return f"{self.host}:{self.port}"
+    def host_header(self) -> str:
+        return self.host if self.url.port is None else f"{self.host}:{self.port}"
 
     def with_query(self, pairs: Sequence[tuple[str, str]]) -> Destination:
         """The same with these parameters added."""
         url = self.url.extend_query(pairs)
-        return msgspec.structs.replace(self, url=url, shown=_shown(url, bool(self.authorization)))
+        return msgspec.structs.replace(self, url=url, target=_target(url), shown=_shown(url, bool(self.authorization)))
 
     def shares_credentials_with(self, other: Destination) -> bool:
         """Whether a secret of the one may go to the other: same origin, or its move from http to https."""
@@ -94,8 +96,13 @@ def _destination(url: Url) -> Destination:
         port=port,
         literal=None if url.domain is not None else _literal(host),
         authorization=authorization,
+        target=_target(url),
         shown=_shown(url, bool(authorization)),
     )
+
+
+def _target(url: Url) -> str:
+    return url.path if url.query_string is None else f"{url.path}?{url.query_string}"
 
 
 def _shown(url: Url, has_credentials: bool) -> str:

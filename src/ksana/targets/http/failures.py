@@ -1,55 +1,48 @@
-"""Why a request brought no answer, as a short sentence for people, from the client's chain of causes."""
+"""Why a request brought no answer, as a short sentence for people."""
 
 from __future__ import annotations
 
-import re
+import ssl
 from datetime import timedelta
 
 import msgspec
-from pyreqwest.exceptions import (
-    BodyDecodeError,
-    ClientClosedError,
-    DecodeError,
-    PyreqwestError,
-    ReadTimeoutError,
-    RequestTimeoutError,
-)
 
-from ksana.targets.http.addresses import Address
-from ksana.targets.http.destinations import Destination
-
-_NOT_CONNECTED = "client error (Connect)"
-_NO_TCP = "tcp connect error"
-_OS_ERROR = re.compile(r" \(os error \d+\)$")
+from ksana.targets.http.answers import Answer
+from ksana.targets.http.pool import Place
+from ksana.targets.http.wire import GarbledError, LateError, LostError
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """What went wrong. `unsent`: not a byte of the request left, so another address may be tried."""
+    """What went wrong, and what there was of an answer."""
 
     sentence: str
     timed_out: bool = False
-    unsent: bool = False
+    partial: Answer | None = None
 
 
-def failure_of(
-    error: PyreqwestError, to: Destination, address: Address, timeout: timedelta, connect_timeout: timedelta
-) -> Failure:
-    """Read the client's error; `timeout` is what the whole attempt had."""
-    peer = _peer(to, address)
-    causes = _causes(error)
-    last = _OS_ERROR.sub("", causes[-1]) if causes else str(error)
-    if _NOT_CONNECTED in causes:
-        return _not_connected(causes, last, peer, connect_timeout)
-    if isinstance(error, RequestTimeoutError):
-        whole = "no complete answer" if isinstance(error, ReadTimeoutError) else "no answer"
-        return Failure(f"{whole} within {spoken(timeout)}", timed_out=True)
-    if isinstance(error, BodyDecodeError):
-        return Failure(f"the answer of {peer} broke off: {last}")
-    if isinstance(error, DecodeError):
-        return Failure(f"{peer} did not answer in proper HTTP: {last}")
-    if isinstance(error, ClientClosedError):
-        return Failure(f"the call to {peer} was given up because Ksana is stopping")
-    return Failure(f"{peer} broke the connection: {last}")
+def not_connected(error: OSError, place: Place, connect_timeout: timedelta) -> Failure:
+    """No connection came about, so nothing was sent."""
+    peer = _peer(place)
+    if isinstance(error, TimeoutError):
+        return Failure(f"no connection to {peer} within {spoken(connect_timeout)}", timed_out=True)
+    if isinstance(error, ConnectionRefusedError):
+        return Failure(f"connection refused by {peer}")
+    if isinstance(error, ssl.SSLError):
+        return Failure(f"TLS with {peer} failed: {getattr(error, 'verify_message', '') or error.reason or error}")
+    return Failure(f"no connection to {peer}: {error.strerror or error}")
+
+
+def lost(error: LostError, place: Place, timeout: timedelta) -> Failure:
+    """The request was sent, and no whole answer came."""
+    peer = _peer(place)
+    if isinstance(error, LateError):
+        what = "no answer" if error.partial is None else "no complete answer"
+        return Failure(f"{what} within {spoken(timeout)}", timed_out=True, partial=error.partial)
+    if isinstance(error, GarbledError):
+        return Failure(f"{peer} did not answer in proper HTTP: {error.detail}", partial=error.partial)
+    if error.partial is not None:
+        return Failure(f"the answer of {peer} broke off", partial=error.partial)
+    return Failure(f"{peer} broke the connection before it answered")
 
 
 def spoken(span: timedelta) -> str:
@@ -57,21 +50,6 @@ def spoken(span: timedelta) -> str:
     return f"{span.total_seconds():g}s"
 
 
-def _not_connected(causes: list[str], last: str, peer: str, connect_timeout: timedelta) -> Failure:
-    if last == "deadline has elapsed" or "operation timed out" in causes:
-        return Failure(f"no connection to {peer} within {spoken(connect_timeout)}", True, True)
-    if last == "Connection refused":
-        return Failure(f"connection refused by {peer}", unsent=True)
-    if _NO_TCP in causes:
-        return Failure(f"no connection to {peer}: {last}", unsent=True)
-    return Failure(f"TLS with {peer} failed: {last}", unsent=True)
-
-
-def _peer(to: Destination, address: Address) -> str:
-    return to.authority if to.literal is not None else f"{to.authority} ({address})"
-
-
-def _causes(error: PyreqwestError) -> list[str]:
-    details = getattr(error, "details", None)
-    causes = details.get("causes") if isinstance(details, dict) else None
-    return [cause["message"] for cause in causes or ()]
+def _peer(place: Place) -> str:
+    literal = place.host.strip("[]") == str(place.address)
+    return f"{place.host}:{place.port}" if literal else f"{place.host}:{place.port} ({place.address})"

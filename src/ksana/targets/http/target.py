@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 from ksana import __version__
 from ksana.domain.errors import InvalidArgument, Problem
 from ksana.domain.outcomes import AttemptContext, Outcome, Verdict
-from ksana.targets.http.clients import Clients
 from ksana.targets.http.config import Mode, checked, checked_headers
 from ksana.targets.http.courier import Courier
 from ksana.targets.http.limits import Limits
 from ksana.targets.http.plans import Plans, Request
 from ksana.targets.http.policy import TargetPolicy
+from ksana.targets.http.pool import Pool
 from ksana.targets.http.redaction import Secrets
 from ksana.targets.http.routes import Lookup, Routes, system_lookup
 from ksana.targets.http.signing import SIGNATURE_HEADERS
@@ -47,8 +47,8 @@ class HttpTarget:
         limits = limits or Limits()
         secrets = Secrets(redact)
         self._routes = Routes(policy, lookup, limits.max_names, limits.name_ttl)
-        self._clients = Clients(limits)
-        self._courier = Courier(self._routes, self._clients, limits, secrets, signing_secret, now)
+        self._pool = Pool(limits)
+        self._courier = Courier(self._routes, self._pool, limits, secrets, signing_secret, now)
         ours = SIGNATURE_HEADERS if signing_secret is not None else frozenset[str]()
         self._plans = Plans(limits.max_plans, _with_defaults(global_headers or {}), secrets, ours)
 
@@ -73,7 +73,7 @@ class HttpTarget:
     async def close(self) -> None:
         """Let go of every connection."""
         await self._routes.close()
-        await self._clients.close()
+        await self._pool.close()
 
     def _request(self, context: AttemptContext, config: dict[str, Any]) -> Request:
         given = context.input

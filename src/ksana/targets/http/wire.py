@@ -1,0 +1,195 @@
+"""One HTTP/1.1 connection, one exchange at a time, in bounded memory. Leaving an exchange closes the connection.
+
+Written on the loop's transports rather than on an HTTP library because an attempt that is cancelled has to let go of
+its connection at once, and one that fails has to know whether a byte of it was sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import select
+from typing import cast
+
+import httptools
+
+from ksana.targets.http.answers import Answer
+
+_MOST_HEAD = 256 * 1024
+# What may surround each byte of a chunked body: with one byte per chunk it is five, the rest is generosity.
+_MOST_FRAMING = 16
+
+
+class LostError(Exception):
+    """The exchange ended without a whole answer; `partial` is what there was of it."""
+
+    def __init__(self, detail: str, partial: Answer | None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.partial = partial
+
+
+class LateError(LostError):
+    """The time was up."""
+
+
+class BrokenError(LostError):
+    """The other side closed or reset the connection."""
+
+
+class GarbledError(LostError):
+    """The other side does not speak HTTP, or too much of it."""
+
+
+class Connection(asyncio.Protocol):
+    """A connection that is open, or was."""
+
+    def __init__(self) -> None:
+        self.idle_since = 0.0
+        self._loop = asyncio.get_running_loop()
+        self._waiter: asyncio.Future[Answer] | None = None
+        self._is_lost = False
+        self._is_reusable = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports are no asyncio.Transport by inheritance.
+        self._transport = cast(asyncio.Transport, transport)
+        self._fd: int = transport.get_extra_info("socket").fileno()
+
+    @property
+    def is_reusable(self) -> bool:
+        """Whether another exchange may begin, as far as this side has heard."""
+        return self._is_reusable and not self._is_lost
+
+    def is_quiet(self) -> bool:
+        """Whether nothing has come in on an idle connection, not even its end, which the loop may not have seen yet."""
+        poll = select.poll()
+        poll.register(self._fd, select.POLLIN)
+        return not poll.poll(0)
+
+    def abort(self) -> None:
+        """Close at once."""
+        self._is_reusable = False
+        self._transport.abort()
+
+    async def exchange(self, request: bytes, *, is_head: bool, most: int, deadline: float) -> Answer:
+        """Send a request and read its answer, of the body no more than `most` bytes, until the loop's `deadline`."""
+        self._is_head = is_head
+        self._most = most
+        self._received = 0
+        self._kept = 0
+        self._has_head = False
+        self._is_done = False
+        self._is_reusable = False
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._body: list[bytes] = []
+        self._parser = httptools.HttpResponseParser(self)
+        waiter = self._waiter = self._loop.create_future()
+        timer = self._loop.call_at(deadline, self._expire)
+        self._transport.write(request)
+        try:
+            return await waiter
+        finally:
+            timer.cancel()
+            self._waiter = None
+            # Not done: out of time, garbled, or the caller was cancelled. Nothing more may come of this exchange.
+            if not self._is_reusable:
+                self._transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        if self._waiter is None or self._is_done:
+            self.abort()
+            return
+        self._received += len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._finish(reusable=False)
+        except httptools.HttpParserError as error:
+            self._fail(GarbledError(str(error), self._partial()))
+        if not self._is_done and self._received > _MOST_HEAD + _MOST_FRAMING * self._kept:
+            self._fail(GarbledError("it sends headers without end", self._partial()))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._is_lost = True
+        if self._waiter is None or self._is_done:
+            return
+        if exc is None and self._has_head and self._ends_with_connection():
+            self._finish(reusable=False)
+        else:
+            self._fail(BrokenError(str(exc or ""), self._partial()))
+
+    def on_message_begin(self) -> None:
+        # A second answer to one request: whatever it is, the next request must not get it.
+        if self._is_done:
+            self._is_reusable = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._has_head:
+            self._headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        self._status: int = self._parser.get_status_code()
+        self._has_head = not _is_interim(self._status)
+        if self._has_head and self._is_head:
+            self._finish(reusable=self._parser.should_keep_alive())
+
+    def on_body(self, body: bytes) -> None:
+        if self._is_done:
+            self._is_reusable = False
+            return
+        self._body.append(body)
+        self._kept += len(body)
+        if self._kept > self._most:
+            self._finish(reusable=False)
+
+    def on_message_complete(self) -> None:
+        if self._is_done:
+            return
+        if self._has_head:
+            self._finish(reusable=self._parser.should_keep_alive())
+        else:
+            self._headers.clear()
+
+    def _finish(self, *, reusable: bool) -> None:
+        if self._is_done:
+            return
+        self._is_done = True
+        # A request still being written when its answer is complete would run into the next one.
+        self._is_reusable = reusable and not self._transport.get_write_buffer_size()
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(self._answer())
+
+    def _fail(self, error: LostError) -> None:
+        if not self._is_done:
+            self._is_done = True
+            if self._waiter is not None and not self._waiter.done():
+                self._waiter.set_exception(error)
+
+    def _expire(self) -> None:
+        self._fail(LateError("", self._partial()))
+
+    def _partial(self) -> Answer | None:
+        return self._answer() if self._has_head else None
+
+    def _answer(self) -> Answer:
+        headers: dict[str, str] = {}
+        for raw_name, raw_value in self._headers:
+            name, value = raw_name.decode("latin-1").lower(), _text(raw_value)
+            headers[name] = f"{headers[name]}, {value}" if name in headers else value
+        body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+        is_longer = self._kept > self._most
+        return Answer(self._status, headers, body[: self._most] if is_longer else body, is_longer)
+
+    def _ends_with_connection(self) -> bool:
+        return not any(name.lower() in (b"content-length", b"transfer-encoding") for name, _ in self._headers)
+
+
+def _is_interim(status: int) -> bool:
+    return status < 200 and status != 101
+
+
+def _text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")

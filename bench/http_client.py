@@ -1,4 +1,4 @@
-"""What an HTTP attempt costs above a bare call of the client it is made with.
+"""What an HTTP attempt costs, with all it carries and keeps, against the bare call of a fast client.
 
 python bench/http_client.py [calls] [concurrency] [url]
 """
@@ -18,7 +18,7 @@ from sink import running_sink
 from ksana.domain.outcomes import AttemptContext, Verdict
 from ksana.targets.http import HttpTarget, TargetPolicy
 
-_ROUNDS = 3
+_ROUNDS = 5
 _BODY = '{"event":"order.received","payload":{"order_id":12345}}'
 _MARKED = '{"run":"{{run_id}}","at":"{{scheduled_at}}","who":"{{input.who}}","order":"{{input.order}}"}'
 
@@ -74,7 +74,11 @@ async def _measure(url: str, calls: int, concurrency: int) -> None:
     }
     for call in cases.values():
         await _rate(call, concurrency * 10, concurrency)
-    results = {name: [await _rate(call, calls, concurrency) for _ in range(_ROUNDS)] for name, call in cases.items()}
+    results: dict[str, list[tuple[float, float]]] = {name: [] for name in cases}
+    # Rounds take turns, so that a machine that is busy for a while is unfair to all alike.
+    for _ in range(_ROUNDS):
+        for name, call in cases.items():
+            results[name].append(await _rate(call, calls, concurrency))
     base = max(rate for rate, _ in results["bare client"])
     for name, rounds in results.items():
         rate, cpu = max(rounds)

@@ -7,8 +7,8 @@ import logging
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import uvicorn
@@ -23,14 +23,15 @@ from ksana.config import Settings, check_exposure, is_loopback, mask_url
 from ksana.domain.fires import Lateness
 from ksana.domain.keys import Scope, StoredKey, digest_of, parse_key
 from ksana.domain.policies import OnUncertain, Retry, Timeouts
-from ksana.domain.ports import Store, Target
+from ksana.domain.ports import Observer, Store, Target
 from ksana.engine.clock import SystemClock
+from ksana.engine.contexts import Contexts
 from ksana.engine.engine import Engine, EngineOptions
 from ksana.engine.reaper import Upkeep
-from ksana.observe.logs import LogObserver
 from ksana.observe.metrics import MetricsObserver
+from ksana.observe.run_log import LogObserver
 from ksana.stores.open import open_store
-from ksana.targets.http import TargetPolicy
+from ksana.targets.http import HttpTarget, Limits, TargetPolicy
 from ksana.targets.registry import load_targets
 from ksana.targets.services import TargetServices
 
@@ -45,6 +46,21 @@ def store_of(settings: Settings) -> Store:
     return open_store(storage.url, pool_size=storage.pool_size, pool_lifetime=storage.pool_lifetime.total_seconds())
 
 
+def targets_of(services: TargetServices) -> dict[str, Target]:
+    """Every installed target, by kind; HTTP is always among them."""
+    targets = load_targets(services)
+    if "http" not in targets:
+        assert isinstance(services.http_policy, TargetPolicy)
+        targets["http"] = HttpTarget(
+            policy=services.http_policy,
+            now=services.now,
+            limits=Limits(max_response_bytes=services.max_response_bytes),
+            global_headers=services.http_global_headers,
+            signing_secret=services.http_signing_secret,
+        )
+    return targets
+
+
 class Program:
     """A node: its store, its engine and its HTTP server, in one event loop."""
 
@@ -52,7 +68,7 @@ class Program:
         self.settings = settings
         self.clock = SystemClock()
         self.store = store_of(settings)
-        self.metrics = MetricsObserver(version=ksana.__version__)
+        self.metrics = MetricsObserver(self.clock.now, version=ksana.__version__)
         self.targets = self._load_targets(functions or {})
         self._queues = queues
 
@@ -63,6 +79,8 @@ class Program:
             sleep=self.clock.sleep,
             now=self.clock.now,
             functions=functions,
+            # A node without functions of its own leaves it to the workers to know theirs.
+            python_lazy=not functions,
             python_threads=executor.python_threads,
             python_importable=executor.python_importable,
             http_policy=TargetPolicy.of(
@@ -72,9 +90,9 @@ class Program:
             http_signing_secret=executor.signing_secret.encode() if executor.signing_secret else None,
             max_response_bytes=executor.max_response_bytes,
         )
-        return load_targets(services)
+        return targets_of(services)
 
-    def engine(self, port: int) -> Engine:
+    def engine(self, port: int, observers: list[Observer] | None = None) -> Engine:
         """The engine of this node, which tells targets to call back at the given port unless the settings say where."""
         settings = self.settings
         scheduler = settings.scheduler
@@ -89,10 +107,9 @@ class Program:
             grace=settings.server.graceful_timeout,
             lateness=Lateness(scheduler.misfire_threshold, scheduler.misfire_grace),
             upkeep=Upkeep(settings.storage.retention or None, settings.storage.keep_last),
-            callback_base=settings.callback.base_url or f"{_base_url(settings, port)}/api/v2/callbacks",
+            callback_base=_callback_base(settings, port),
         )
-        observers = [LogObserver(), self.metrics]
-        return Engine(self.store, self.targets, options, clock=self.clock, observers=observers)
+        return Engine(self.store, self.targets, options, clock=self.clock, observers=observers or [])
 
     def web(self, engine: Engine) -> ASGIApp:
         """The HTTP side."""
@@ -118,14 +135,19 @@ class Program:
         )
 
     @asynccontextmanager
-    async def running(self, port: int) -> AsyncIterator[Engine]:
-        """Store open, engine at work; everything is put away at the end, work under way first."""
+    async def running(self, port: int, *, is_exposed: bool) -> AsyncIterator[Engine]:
+        """Store open, engine at work; everything is put away at the end, work under way first.
+
+        `is_exposed` says that a server will listen at the host of the settings, which then needs a key.
+        """
         await self.store.open()
         engine: Engine | None = None
         try:
-            check_exposure(self.settings, stored_keys=bool(await self.store.keys()))
-            engine = self.engine(port)
-            self.metrics.executing = lambda: engine.executing
+            if is_exposed:
+                check_exposure(self.settings, stored_keys=bool(await self.store.keys()))
+            trace_id = Contexts(await self.store.identity(), "").trace_id
+            engine = self.engine(port, [LogObserver(self.clock.now, trace_id), self.metrics])
+            self.metrics.watch_executing(lambda: engine.executing)
             await engine.start()
             yield engine
         finally:
@@ -140,6 +162,12 @@ def _base_url(settings: Settings, port: int) -> str:
     host = settings.server.host
     host = f"[{host}]" if ":" in host else host
     return (settings.server.public_url or f"http://{host}:{port}{settings.server.base_path}").rstrip("/")
+
+
+def _callback_base(settings: Settings, port: int) -> str:
+    callback = settings.callback.base_url
+    is_derived = settings.sources.get("callback.base_url", "").startswith("derived")
+    return callback if callback and not is_derived else f"{_base_url(settings, port)}/api/v2/callbacks"
 
 
 def _defaults(settings: Settings) -> JobDefaults:
@@ -172,8 +200,17 @@ def given_keys(settings: Settings) -> list[StoredKey]:
 class _Server(uvicorn.Server):
     """uvicorn inside our loop: signals are ours to handle, so that the engine stops before the process does."""
 
-    def install_signal_handlers(self) -> None:
-        pass
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.listening = asyncio.Event()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.listening.set()
 
 
 async def serve(settings: Settings, stop: asyncio.Event, functions: Functions | None = None) -> None:
@@ -182,7 +219,7 @@ async def serve(settings: Settings, stop: asyncio.Event, functions: Functions | 
     listener = _bind(settings)
     port: int = listener.getsockname()[1]
     try:
-        async with program.running(port) as engine:
+        async with program.running(port, is_exposed=True) as engine:
             server = _Server(
                 uvicorn.Config(
                     program.web(engine),
@@ -196,8 +233,10 @@ async def serve(settings: Settings, stop: asyncio.Event, functions: Functions | 
                 )
             )
             serving = asyncio.create_task(server.serve([listener]))
-            announce(settings, port)
-            await stop.wait()
+            await _first_of(serving, server.listening.wait())
+            if not serving.done():
+                announce(settings, port)
+                await _first_of(serving, stop.wait())
             log.info("stopping: no new work, waiting for what is under way")
             server.should_exit = True
             await serving
@@ -206,10 +245,19 @@ async def serve(settings: Settings, stop: asyncio.Event, functions: Functions | 
     log.info("stopped")
 
 
+async def _first_of(serving: asyncio.Task[None], event: Coroutine[Any, Any, object]) -> None:
+    """Wait for the event; a server that ends by itself ends the wait too, or the node would live on unreachable."""
+    waiting = asyncio.ensure_future(event)
+    try:
+        await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waiting.cancel()
+
+
 async def work(settings: Settings, stop: asyncio.Event, functions: Functions, queues: tuple[str, ...]) -> None:
     """Run a node without an HTTP server until `stop` is set."""
     program = Program(settings, functions, queues)
-    async with program.running(settings.server.port):
+    async with program.running(settings.server.port, is_exposed=False):
         log.info("working for %s", mask_url(settings.storage.url))
         await stop.wait()
         log.info("stopping: no new work, waiting for what is under way")

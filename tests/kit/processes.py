@@ -39,9 +39,7 @@ class Process:
             async with asyncio.timeout(timeout):
                 while (found := wanted.search(self.output)) is None:
                     if self._has_ended:
-                        raise AssertionError(
-                            f"it ended without printing {pattern!r}; it said:\n{self.output}"
-                        )
+                        raise AssertionError(f"it ended without printing {pattern!r}; it said:\n{self.output}")
                     self._printed.clear()
                     await self._printed.wait()
         except TimeoutError:

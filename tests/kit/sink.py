@@ -8,6 +8,7 @@ import asyncio
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
+from typing import cast
 from urllib.parse import unquote, urlsplit
 
 import httptools
@@ -159,9 +160,7 @@ class Sink:
         def seen() -> list[Request]:
             return self.requests if path is None else self.to(path)
 
-        await self.wait_until(
-            lambda: len(seen()) >= count, f"{count} requests to {path or 'any path'}", timeout
-        )
+        await self.wait_until(lambda: len(seen()) >= count, f"{count} requests to {path or 'any path'}", timeout)
         return list(seen())
 
     async def wait_until(self, is_so: Callable[[], bool], what: str, timeout: float = DEADLINE) -> None:
@@ -207,8 +206,8 @@ class _Connection(asyncio.Protocol):
         self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # uvloop's transports do not derive from asyncio's.
+        self._transport = cast(asyncio.Transport, transport)
         self._sink.accepted += 1
         self._number = self._sink.accepted
         self._sink.open.add(self)

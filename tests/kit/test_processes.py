@@ -6,9 +6,7 @@ import pytest
 
 from tests.kit.processes import program
 
-READY = (
-    "import sys; print('listening on http://127.0.0.1:7100'); sys.stdin.read(); import signal; signal.pause()"
-)
+READY = "import sys; print('listening on http://127.0.0.1:7100'); sys.stdin.read(); import signal; signal.pause()"
 
 
 async def test_a_program_is_ready_when_it_says_so_and_can_be_killed(tmp_path: Path) -> None:

@@ -97,9 +97,7 @@ def fires(*, runs: Callable[[DueJob], list[Run]], gaps: Callable[[DueJob], list[
     """A decision that makes these runs of every due job and moves its cursor one second on."""
 
     def decide(due: list[DueJob]) -> list[Fire]:
-        return [
-            Fire(one.job.id, runs(one), gaps(one), one.slot_at + SECOND, one.slot_at + SECOND) for one in due
-        ]
+        return [Fire(one.job.id, runs(one), gaps(one), one.slot_at + SECOND, one.slot_at + SECOND) for one in due]
 
     return decide
 

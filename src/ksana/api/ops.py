@@ -7,12 +7,21 @@ from typing import Any
 import msgspec
 
 from ksana.api.kit import PUBLIC, Call, Reply, Route, Surface
+from ksana.api.kit.errors import ErrorBody, headers_of, status_of
 from ksana.api.services import Services
 from ksana.domain.errors import NotFound, StoreUnavailable
 
 
 class Health(msgspec.Struct, frozen=True):
     """Whether the process, its store and its loops are well."""
+
+    status: str
+    store: str
+    version: str
+
+
+class Unwell(ErrorBody, frozen=True, kw_only=True):
+    """The error body, with what Health and Ready would have said."""
 
     status: str
     store: str
@@ -30,9 +39,8 @@ class Ready(msgspec.Struct, frozen=True):
 async def health(call: Call[None, None]) -> Reply:
     """Well, or 503 while the store is out of reach."""
     services: Services = call.services
-    store = await _store_state(services)
-    well = store == "up"
-    return Reply(Health("ok" if well else "degraded", store, services.version), 200 if well else 503)
+    unwell = await _unwell(services, call.request_id)
+    return unwell or Reply(Health("ok", "up", services.version))
 
 
 async def alive(call: Call[None, None]) -> Reply:
@@ -41,11 +49,10 @@ async def alive(call: Call[None, None]) -> Reply:
 
 
 async def ready(call: Call[None, None]) -> Reply:
+    """Ready, or 503 while the store is out of reach."""
     services: Services = call.services
-    store = await _store_state(services)
-    engine = services.engine
-    is_ready = store == "up" and engine.node is not None
-    return Reply(Ready(is_ready, store, engine.executing), 200 if is_ready else 503)
+    unwell = await _unwell(services, call.request_id)
+    return unwell or Reply(Ready(True, "up", services.engine.executing))
 
 
 async def metrics(call: Call[None, None]) -> Reply:
@@ -56,12 +63,21 @@ async def metrics(call: Call[None, None]) -> Reply:
     return Reply(body, 200, media_type=media_type)
 
 
-async def _store_state(services: Services) -> str:
+async def _unwell(services: Services, request_id: str) -> Reply | None:
     try:
         await services.engine.store.ping()
-    except StoreUnavailable:
-        return "down"
-    return "up"
+    except StoreUnavailable as error:
+        body = Unwell(
+            error=error.message,
+            code=error.code,
+            message=error.message,
+            request_id=request_id,
+            status="degraded",
+            store="down",
+            version=services.version,
+        )
+        return Reply(body, status_of(error), headers_of(error))
+    return None
 
 
 def surface() -> Surface:

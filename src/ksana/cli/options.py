@@ -41,8 +41,17 @@ def start_logging(settings: Settings) -> None:
     import logging
     import sys
 
+    from ksana.api.kit.request_ids import current_request_id
     from ksana.observe.logs import setup_logging
 
-    setup_logging(settings.logging.level, settings.logging.format, sys.stderr, is_tty=sys.stderr.isatty())
+    secrets = [*settings.auth.keys, settings.executor.signing_secret or ""]
+    setup_logging(
+        settings.logging.level,
+        settings.logging.format,
+        sys.stderr,
+        is_tty=sys.stderr.isatty(),
+        request_id=current_request_id,
+        secrets=[secret for secret in secrets if secret],
+    )
     for warning in settings.warnings:
         logging.getLogger("ksana").warning(warning)

@@ -12,7 +12,7 @@ from ksana.domain.errors import ConcurrencyLimit
 from ksana.domain.jobs import Job
 from ksana.domain.policies import MisfireRule, OverlapRule
 from ksana.domain.runs import Run, Trigger
-from ksana.domain.schedules import Once, count_slots, fire_at, latest_slots, next_slot, previous_slot
+from ksana.domain.schedules import Once, Schedule, count_slots, fire_at, latest_slots, next_slot, previous_slot
 from ksana.domain.states import Reason, State
 
 MISFIRE_THRESHOLD = timedelta(seconds=5)
@@ -81,16 +81,13 @@ def decide(due: DueJob, now: datetime, lateness: Lateness, draws: Draws) -> Fire
 
     after = next_slot(schedule, max(now, first))
     after_fire = None if after is None else fire_at(schedule, after, draws.jitter())
-    late = now - due.fire_at > lateness.threshold
-    if not late:
-        slots = [first, *latest_slots(schedule, first, now, _FRESH_SLOTS)]
-        return Fire(job.id, _admit(due, slots, now, draws), [], after, after_fire)
-
-    keeps = job.misfire.keeps
     count = 1 + count_slots(schedule, first, now)
-    kept = latest_slots(schedule, first, now, keeps)
-    if len(kept) < keeps and count > len(kept):
-        kept = [first, *kept]
+    fresh, keeps = count, 0
+    if now - due.fire_at > lateness.threshold:
+        # Each slot is late by itself: those of the last moments are due like any other, whatever became of older ones.
+        fresh = count_slots(schedule, max(first, now - lateness.threshold - _TICK), now)
+        keeps = job.misfire.keeps
+    kept = _newest(schedule, first, now, min(max(fresh, keeps), _MOST_RUNS), count)
     gaps = []
     if count > len(kept):
         last_left_out = previous_slot(schedule, kept[0] if kept else now + _TICK)
@@ -104,23 +101,28 @@ def decide(due: DueJob, now: datetime, lateness: Lateness, draws: Draws) -> Fire
                 recorded_at=now,
             )
         )
-    return Fire(job.id, _admit(due, kept, now, draws, Trigger.CATCH_UP), gaps, after, after_fire)
+    return Fire(job.id, _admit(due, kept, now, draws, len(kept) - fresh), gaps, after, after_fire)
 
 
 _TICK = timedelta(microseconds=1)
 
-_FRESH_SLOTS = 1000
-"""More slots than the smallest interval can put inside the misfire threshold."""
+_MOST_RUNS = 1000
+"""How many runs one decision may make; what is beyond is recorded as left out, never dropped silently."""
 
 
-def _admit(
-    due: DueJob, slots: list[datetime], now: datetime, draws: Draws, trigger: Trigger = Trigger.SCHEDULE
-) -> list[Run]:
-    """One run per slot; past the job's limit they wait in line or are skipped, as its overlap rule says."""
+def _newest(schedule: Schedule, first: datetime, now: datetime, n: int, count: int) -> list[datetime]:
+    """The newest `n` of the `count` slots from `first` to `now`, both included, oldest first."""
+    slots = latest_slots(schedule, first, now, n)
+    return [first, *slots] if len(slots) < n and count > len(slots) else slots
+
+
+def _admit(due: DueJob, slots: list[datetime], now: datetime, draws: Draws, caught_up: int = 0) -> list[Run]:
+    """One run per slot, the first `caught_up` of them late; past the job's limit they wait in line or are skipped."""
     job = due.job
     runs: list[Run] = []
     active, limit = due.active, job.overlap.limit
-    for slot_at in slots:
+    for i, slot_at in enumerate(slots):
+        trigger = Trigger.CATCH_UP if i < caught_up else Trigger.SCHEDULE
         due_at = due.fire_at if slot_at == due.slot_at else slot_at
         run = new_run(job, draws, now, trigger=trigger, slot_at=slot_at, due_at=due_at)
         if limit is not None and active >= limit:
@@ -182,17 +184,21 @@ def admit_manual(job: Job, active: int, run: Run) -> Run:
 
 def paused_gap(job: Job, paused_at: datetime, now: datetime) -> Gap | None:
     """What a pause left out: the slots between pausing and `now`, as one record."""
-    if job.schedule is None:
+    first = None if job.schedule is None else next_slot(job.schedule, paused_at)
+    return _gap(job, first, now, Reason.PAUSED)
+
+
+def owed_gap(job: Job, now: datetime, reason: Reason) -> Gap | None:
+    """What a job still owes when its cursor is taken away: the slots from the cursor to `now`, as one record."""
+    return _gap(job, job.next_slot_at, now, reason)
+
+
+def _gap(job: Job, first: datetime | None, now: datetime, reason: Reason) -> Gap | None:
+    if job.schedule is None or first is None or first > now:
         return None
-    count = count_slots(job.schedule, paused_at, now)
-    if count == 0:
-        return None
-    from_at = next_slot(job.schedule, paused_at)
-    to_at = previous_slot(job.schedule, now + _TICK)
-    assert from_at is not None and to_at is not None
-    return Gap(
-        job_id=job.id, from_at=from_at, to_at=to_at, count=count, reason=Reason.PAUSED, recorded_at=now
-    )
+    last = previous_slot(job.schedule, now + _TICK)
+    count = 1 + count_slots(job.schedule, first, now)
+    return Gap(job_id=job.id, from_at=first, to_at=last or first, count=count, reason=reason, recorded_at=now)
 
 
 def plan_from(job: Job, after: datetime, draws: Draws) -> Job:

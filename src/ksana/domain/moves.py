@@ -21,6 +21,13 @@ ERROR_LENGTH = 1024
 _replace = msgspec.structs.replace
 
 
+def storable(text: str) -> str:
+    """The text as every store can keep it: what targets say may hold NUL or halves of characters."""
+    if text.isascii() and "\x00" not in text:
+        return text
+    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
+
+
 class Move(msgspec.Struct, frozen=True):
     """A change of one run that counts only if the run is still at `epoch`.
 
@@ -60,7 +67,7 @@ def advance(
             deadline_at=None,
             node_id=None,
             ended_at=now,
-            error=error[:ERROR_LENGTH],
+            error=storable(error[:ERROR_LENGTH]),
         )
     return _replace(
         run,
@@ -76,7 +83,7 @@ def advance(
         node_id=node_id,
         started_at=(run.started_at or now) if event is Event.CLAIM else run.started_at,
         ended_at=None,
-        error=error[:ERROR_LENGTH],
+        error=storable(error[:ERROR_LENGTH]),
     )
 
 
@@ -123,17 +130,13 @@ def reclaim(run: Run, on_uncertain: OnUncertain, max_reclaims: int, now: datetim
             reason=Reason.MAX_RECLAIMS,
             error=f"the run lost its worker {run.reclaims + 1} times and is not tried again",
         )
-    return advance(
-        run, Event.RECLAIM, now, due_at=now, reason=Reason.LEASE_LAPSED, error="the worker vanished"
-    )
+    return advance(run, Event.RECLAIM, now, due_at=now, reason=Reason.LEASE_LAPSED, error="the worker vanished")
 
 
 def hand_back(run: Run, on_uncertain: OnUncertain, now: datetime) -> Run:
     """Where a RUNNING run goes when its worker must stop before the target answered."""
     if on_uncertain is OnUncertain.FAIL:
-        return advance(
-            run, Event.FAIL, now, reason=Reason.UNCERTAIN, error="the worker stopped before an answer came"
-        )
+        return advance(run, Event.FAIL, now, reason=Reason.UNCERTAIN, error="the worker stopped before an answer came")
     moved = advance(run, Event.RECLAIM, now, due_at=now, reason=Reason.SHUTDOWN, error="the worker stopped")
     # A planned stop is no sign of a run that kills its workers.
     return _replace(moved, reclaims=run.reclaims)

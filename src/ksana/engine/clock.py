@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 
@@ -22,15 +23,16 @@ class ClockWatch:
 
     THRESHOLD = timedelta(seconds=1)
 
-    def __init__(self, monotonic: float | None = None) -> None:
+    def __init__(self, ticks: Callable[[], float] = time.monotonic) -> None:
+        self._ticks = ticks
         self._wall: datetime | None = None
-        self._monotonic = 0.0 if monotonic is None else monotonic
+        self._ticked = 0.0
 
-    def jump(self, now: datetime, monotonic: float | None = None) -> timedelta | None:
+    def jump(self, now: datetime) -> timedelta | None:
         """How far the wall clock was set since the last look, if it was."""
-        ticks = time.monotonic() if monotonic is None else monotonic
+        ticked = self._ticks()
         before, self._wall = self._wall, now
-        passed, self._monotonic = ticks - self._monotonic, ticks
+        passed, self._ticked = ticked - self._ticked, ticked
         if before is None:
             return None
         jump = (now - before) - timedelta(seconds=passed)

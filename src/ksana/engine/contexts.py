@@ -10,7 +10,7 @@ from ksana.domain.runs import Run
 
 
 class Contexts:
-    """Makes the context of an attempt. The trace id is the store's identity and the run's id, so it needs no storing."""
+    """Makes the context of an attempt. The trace id is the store's identity and the run's id: no need to store it."""
 
     def __init__(self, identity: int, callback_base: str) -> None:
         self._identity = identity
@@ -24,7 +24,7 @@ class Contexts:
         return AttemptContext(
             run_id=run.id,
             job_id=run.job_id,
-            job_ref=job.ref,
+            job_ref=job.ref or str(job.id),
             job_name=job.name,
             planned_at=run.slot_at or run.created_at,
             triggered_at=run.created_at,

@@ -6,6 +6,7 @@ import random
 import secrets
 from collections import deque
 
+from ksana.domain.fires import Draws
 from ksana.domain.ports import Store
 
 _BLOCK = 50
@@ -25,8 +26,8 @@ class IdPool:
 
     async def ensure(self, count: int) -> None:
         """Have at least that many ids at hand."""
-        missing = count - len(self._free)
-        if missing > 0:
+        # Others may take while this waits, so it looks again after every block.
+        while (missing := count - len(self._free)) > 0:
             self._free.extend(await self._store.reserve_ids(self._what, max(missing, _BLOCK)))
 
     def take(self) -> int:
@@ -38,6 +39,18 @@ class IdPool:
     async def next(self) -> int:
         await self.ensure(1)
         return self.take()
+
+
+class OneRun:
+    """Draws for a single run whose id is taken beforehand, so that nobody else can take the last one meanwhile."""
+
+    def __init__(self, run_id: int, draws: Draws) -> None:
+        self._run_id = run_id
+        self.jitter = draws.jitter
+        self.token = draws.token
+
+    def run_id(self) -> int:
+        return self._run_id
 
 
 class SystemDraws:

@@ -7,26 +7,32 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
 import msgspec
 
+from ksana.domain.errors import StoreUnavailable
 from ksana.domain.fires import Lateness
 from ksana.domain.ports import Clock, NodeInfo, Observer, Store, Target
 from ksana.domain.runs import DEFAULT_QUEUE
-from ksana.engine.clock import SystemClock
+from ksana.engine.clock import ClockWatch, SystemClock
 from ksana.engine.contexts import Contexts
 from ksana.engine.draws import IdPool, SystemDraws
 from ksana.engine.heart import Heart
 from ksana.engine.job_verbs import JobVerbs
-from ksana.engine.loops import StoreHealth
+from ksana.engine.loops import StoreHealth, ended
 from ksana.engine.planner import Planner
 from ksana.engine.reaper import Reaper, Upkeep
 from ksana.engine.run_verbs import RunVerbs
 from ksana.engine.runner import Runner
 
 log = logging.getLogger(__name__)
+
+# How long a stopping node tries to store what came of its last attempts, and waits for a beat under way.
+_STORING = timedelta(seconds=15)
+_BEATING = timedelta(seconds=1)
 
 
 class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +61,7 @@ class Engine:
         options: EngineOptions | None = None,
         *,
         clock: Clock | None = None,
+        ticks: Callable[[], float] = time.monotonic,
         observers: Sequence[Observer] = (),
     ) -> None:
         self.store = store
@@ -62,6 +69,7 @@ class Engine:
         self.options = options or EngineOptions()
         self.clock = clock or SystemClock()
         self.health = StoreHealth(observers)
+        self._ticks = ticks
         self._observers = observers
         self._job_ids = IdPool(store, "job")
         self._run_ids = IdPool(store, "run")
@@ -112,6 +120,7 @@ class Engine:
             max_reclaims=options.max_reclaims,
             upkeep=options.upkeep,
             poll=options.poll,
+            watch=ClockWatch(self._ticks),
         )
         self.heart = Heart(
             store,
@@ -122,6 +131,7 @@ class Engine:
             node=node,
             lease=options.lease,
             poll=options.poll,
+            watch=ClockWatch(self._ticks),
             on_clock_jump=self._on_clock_jump,
         )
 
@@ -138,12 +148,22 @@ class Engine:
         self.planner.stop()
         self.reaper.stop()
         await self.runner.stop(self.options.grace)
+        # The heart goes on meanwhile: what ran must not be taken away while its outcome is being stored.
+        beating, working = self._tasks[:1], self._tasks[1:] or [asyncio.create_task(self.runner.run())]
+        is_done = await ended(self.clock, working, _STORING)
         self.heart.stop()
-        _, late = await asyncio.wait(self._tasks, timeout=self.options.grace.total_seconds() + 5)
-        for task in late:
+        is_done &= await ended(self.clock, beating, _BEATING)
+        for task in [*beating, *working]:
             task.cancel()
-        if not late:
+        if is_done:
+            await self._leave()
+        self.node = None
+
+    async def _leave(self) -> None:
+        try:
             await self.store.leave(self.runner.node_id)
+        except StoreUnavailable as error:
+            log.warning("left without saying so, the lease will lapse: %s", error)
 
     @property
     def executing(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
+from ksana.domain.errors import StoreUnavailable
 from ksana.domain.ports import Clock, NodeInfo, Observer, Store
 from ksana.engine.clock import ClockWatch
 from ksana.engine.loops import Loop, StoreHealth
@@ -31,6 +32,7 @@ class Heart(Loop):
         node: NodeInfo,
         lease: timedelta,
         poll: timedelta,
+        watch: ClockWatch,
         on_clock_jump: Callable[[], None],
     ) -> None:
         super().__init__(clock, health, poll)
@@ -41,7 +43,7 @@ class Heart(Loop):
         self._lease = lease
         self._interval = min(lease / _BEATS_PER_LEASE, _LONGEST_INTERVAL)
         self._beat_at = node.started_at + self._interval
-        self._watch = ClockWatch()
+        self._watch = watch
         self._on_clock_jump = on_clock_jump
 
     async def run_once(self) -> datetime | None:
@@ -61,7 +63,12 @@ class Heart(Loop):
             self._on_clock_jump()
 
     async def _beat(self, now: datetime) -> None:
-        heard = await self._store.beat(self._node.id, now, self._lease)
+        try:
+            heard = await self._store.beat(self._node.id, now, self._lease)
+        except StoreUnavailable:
+            # The store may have told of runs taken away, and forgotten them, in the answer that got lost.
+            self._runner.doubt()
+            raise
         for run_id, epoch in heard.taken:
             self._runner.let_go(run_id, epoch)
         if not heard.alive:

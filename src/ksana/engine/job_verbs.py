@@ -8,7 +8,7 @@ from datetime import datetime
 import msgspec
 
 from ksana.domain.errors import InvalidArgument, NotFound, Problem, VersionConflict
-from ksana.domain.fires import Draws, paused_gap, plan_from
+from ksana.domain.fires import Draws, owed_gap, paused_gap, plan_from
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.jobs import Job, JobSpec, TargetSpec
 from ksana.domain.ports import Clock, JobChange, Store, Target
@@ -61,15 +61,13 @@ class JobVerbs:
         return jobs
 
     def checked(self, spec: JobSpec) -> JobSpec:
-        """The job as it will be stored, its target's defaults filled in; InvalidArgument naming every field at fault."""
+        """The job as it is stored, its target's defaults filled in, or InvalidArgument naming every field at fault."""
         problems = problems_of(spec)
         config = spec.target.config
         target = self._targets.get(spec.target.kind)
         if target is None:
             known = ", ".join(sorted(self._targets))
-            problems.append(
-                Problem("target.kind", f"{spec.target.kind!r} is not installed; choose one of {known}")
-            )
+            problems.append(Problem("target.kind", f"{spec.target.kind!r} is not installed; choose one of {known}"))
         else:
             try:
                 config = target.check(config)
@@ -95,13 +93,11 @@ class JobVerbs:
         return self._targets[spec.target.kind].awaits_callback(spec.target.config)
 
     def _planned(self, job: Job, now: datetime) -> Job:
-        """The job with its cursor on the first slot. A `once` in the past is planned too: its slot must leave a trace."""
+        """The job with its cursor on the first slot. A `once` in the past is planned too: its slot leaves a trace."""
         slot_at = None if job.schedule is None or not job.enabled else first_slot(job.schedule, now)
         if slot_at is None or job.schedule is None:
             return job
-        return _replace(
-            job, next_slot_at=slot_at, next_fire_at=fire_at(job.schedule, slot_at, self._draws.jitter())
-        )
+        return _replace(job, next_slot_at=slot_at, next_fire_at=fire_at(job.schedule, slot_at, self._draws.jitter()))
 
     async def get(self, job_id: int) -> Job:
         jobs = await self._store.get_jobs([job_id])
@@ -110,41 +106,51 @@ class JobVerbs:
         return jobs[0]
 
     async def change(self, job_id: int, edit: Callable[[Job], JobSpec], version: int | None = None) -> Job:
-        """Change what a job says. With `version`, only if it still is at that version; without, the last writer wins."""
+        """Change what a job says. With `version`, only if it still is at that one; without, the last writer wins."""
 
         def changed(job: Job, now: datetime) -> JobChange:
             spec = self.checked(edit(job))
             fields = {name: getattr(spec, name) for name in _SPEC_FIELDS}
             after = _replace(job, **fields, awaits_callback=self._awaits_callback(spec))
             if after.enabled != job.enabled:
-                return self._switched(_replace(after, enabled=job.enabled), after.enabled, now)
+                return self._switched(job, _replace(after, enabled=job.enabled), after.enabled, now)
             if after.schedule == job.schedule:
                 return JobChange(version=job.version, job=after)
-            # Misfires are judged from here on: a new schedule owes nothing for instants before it existed.
+            # Misfires are judged from here on: a new schedule owes nothing for instants before it existed. What the
+            # old one still owed is recorded.
             return JobChange(
-                version=job.version, job=self._planned(_unplanned(after), now), moves_cursor=True
+                version=job.version,
+                job=self._planned(_unplanned(after), now),
+                moves_cursor=True,
+                gap=owed_gap(job, now, Reason.OPERATOR),
             )
 
         return await self._apply(job_id, changed, version)
 
     async def pause(self, job_id: int, version: int | None = None) -> Job:
         """Plan no more slots and cancel what has not started. Pausing a paused job changes nothing."""
-        return await self._apply(job_id, lambda job, now: self._switched(job, False, now), version)
+        return await self._apply(job_id, lambda job, now: self._switched(job, job, False, now), version)
 
     async def resume(self, job_id: int, version: int | None = None) -> Job:
         """Plan from the next slot on; what the pause left out is recorded as one gap."""
-        return await self._apply(job_id, lambda job, now: self._switched(job, True, now), version)
+        return await self._apply(job_id, lambda job, now: self._switched(job, job, True, now), version)
 
-    def _switched(self, job: Job, enabled: bool, now: datetime) -> JobChange:
+    def _switched(self, before: Job, job: Job, enabled: bool, now: datetime) -> JobChange:
+        """Switch `job` on or off; `before` is the same job as it is stored, whose slots the pause concerns."""
         if job.enabled == enabled:
             return JobChange(version=job.version, job=job)
         if not enabled:
-            paused = _unplanned(_replace(job, enabled=False, paused_at=now))
             return JobChange(
-                version=job.version, job=paused, moves_cursor=True, cancels=UNSTARTED, reason=Reason.PAUSED
+                version=job.version,
+                job=_unplanned(_replace(job, enabled=False, paused_at=now)),
+                moves_cursor=True,
+                cancels=UNSTARTED,
+                reason=Reason.PAUSED,
+                # Slots that came due and were not fired yet: later ones are recorded when the pause ends.
+                gap=owed_gap(before, now, Reason.PAUSED),
             )
         resumed = plan_from(_replace(job, enabled=True, paused_at=None), now, self._draws)
-        gap = paused_gap(job, job.paused_at, now) if job.paused_at else None
+        gap = paused_gap(before, before.paused_at, now) if before.paused_at else None
         return JobChange(version=job.version, job=resumed, moves_cursor=True, gap=gap)
 
     async def delete(self, job_id: int, version: int | None = None) -> None:
@@ -152,22 +158,16 @@ class JobVerbs:
 
         def deleted(job: Job, now: datetime) -> JobChange:
             gone = _unplanned(_replace(job, enabled=False, deleted_at=now))
-            return JobChange(
-                version=job.version, job=gone, moves_cursor=True, cancels=AT_REST, reason=Reason.DELETED
-            )
+            return JobChange(version=job.version, job=gone, moves_cursor=True, cancels=AT_REST, reason=Reason.DELETED)
 
         await self._apply(job_id, deleted, version)
 
-    async def _apply(
-        self, job_id: int, change: Callable[[Job, datetime], JobChange], version: int | None
-    ) -> Job:
-        """Read, change and store under the version read; if somebody was quicker and no version was asked for, again."""
+    async def _apply(self, job_id: int, change: Callable[[Job, datetime], JobChange], version: int | None) -> Job:
+        """Read, change and store under the version read; if somebody was quicker, again, unless a version was asked."""
         for tries_left in reversed(range(_TRIES)):
             job = await self.get(job_id)
             if version is not None and job.version != version:
-                raise VersionConflict(
-                    f"job {job_id} is at version {job.version}, not {version}; read it again"
-                )
+                raise VersionConflict(f"job {job_id} is at version {job.version}, not {version}; read it again")
             now = self._clock.now()
             wanted = change(job, now)
             if wanted.job == job:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from ksana.domain.errors import StoreUnavailable
@@ -12,17 +12,43 @@ from ksana.domain.ports import Clock, Observer
 
 log = logging.getLogger(__name__)
 
-_FIRST_PAUSE = 0.05
-_LONGEST_PAUSE = 2.0
+_FIRST_PAUSE = timedelta(milliseconds=50)
+_LONGEST_PAUSE = timedelta(seconds=2)
+
+
+async def rest(clock: Clock, wake: asyncio.Event, span: timedelta) -> bool:
+    """Wait for the event, but no longer than that on this clock; answer whether the whole span passed."""
+    if span <= timedelta(0):
+        return True
+    alarm = asyncio.ensure_future(clock.sleep(span))
+    alarm.add_done_callback(lambda _: wake.set())
+    try:
+        await wake.wait()
+        return alarm.done()
+    finally:
+        alarm.cancel()
+
+
+async def ended(clock: Clock, tasks: Collection[asyncio.Task[None]], limit: timedelta) -> bool:
+    """Wait for tasks to end, but no longer than that on this clock; answer whether all did."""
+    alarm = asyncio.ensure_future(clock.sleep(limit))
+    try:
+        pending: set[asyncio.Future[None]] = {task for task in tasks if not task.done()}
+        while pending and not alarm.done():
+            await asyncio.wait({*pending, alarm}, return_when=asyncio.FIRST_COMPLETED)
+            pending = {task for task in pending if not task.done()}
+        return not pending
+    finally:
+        alarm.cancel()
 
 
 class Backoff:
-    """How long to leave a store alone that does not answer: a little longer each time, never longer than two seconds."""
+    """How long to leave a store alone that does not answer: a little longer each time, at most two seconds."""
 
     def __init__(self) -> None:
         self._pause = _FIRST_PAUSE
 
-    def next(self) -> float:
+    def next(self) -> timedelta:
         pause, self._pause = self._pause, min(self._pause * 2, _LONGEST_PAUSE)
         return pause
 
@@ -53,7 +79,7 @@ class StoreHealth:
 
 
 class Loop:
-    """One duty: `run_once` does what there is to do and says when it wants to be asked again (None: at the next poll)."""
+    """One duty: `run_once` does what there is to do and says when to ask it again (None: at the next poll)."""
 
     name = "loop"
 
@@ -63,6 +89,7 @@ class Loop:
         self._poll = poll
         self._wake = asyncio.Event()
         self._stopping = False
+        self._backoff = Backoff()
 
     async def run_once(self) -> datetime | None:
         raise NotImplementedError
@@ -76,31 +103,22 @@ class Loop:
         self._wake.set()
 
     async def run(self) -> None:
-        """Do the duty until stopped. A store that is away pauses it; an unexpected error is logged and tried again."""
-        backoff = Backoff()
+        """Do the duty until stopped."""
         while not self._stopping:
             self._wake.clear()
-            try:
-                again_at = await self.run_once()
-                self._health.answered()
-                backoff.reset()
-            except StoreUnavailable as error:
-                self._health.failed(error)
-                await asyncio.sleep(backoff.next())
-                continue
-            except Exception:
-                log.exception("the %s failed and goes on", self.name)
-                await asyncio.sleep(backoff.next())
-                continue
-            await self._rest(again_at)
+            await rest(self._clock, self._wake, await self.attend())
 
-    async def _rest(self, again_at: datetime | None) -> None:
-        pause = self._poll
-        if again_at is not None:
-            pause = min(pause, again_at - self._clock.now())
-        if pause > timedelta(0):
-            try:
-                async with asyncio.timeout(pause.total_seconds()):
-                    await self._wake.wait()
-            except TimeoutError:
-                pass
+    async def attend(self) -> timedelta:
+        """Do the duty once and answer how long to rest. A store that is away pauses it; an unexpected error is logged
+        and tried again."""
+        try:
+            again_at = await self.run_once()
+        except StoreUnavailable as error:
+            self._health.failed(error)
+            return self._backoff.next()
+        except Exception:
+            log.exception("the %s failed and goes on", self.name)
+            return self._backoff.next()
+        self._health.answered()
+        self._backoff.reset()
+        return self._poll if again_at is None else min(self._poll, again_at - self._clock.now())

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from ksana.domain.fires import DueJob, Fire, Lateness, decide
 from ksana.domain.moves import advance
-from ksana.domain.ports import Clock, Fired, Observer, Store
-from ksana.domain.runs import Run
+from ksana.domain.ports import Clock, Observer, Store
 from ksana.domain.states import Event, State
 from ksana.engine.draws import IdPool, IdsExhausted, SystemDraws
 from ksana.engine.loops import Loop, StoreHealth
@@ -58,11 +58,12 @@ class Planner(Loop):
             return 0
         await self._run_ids.ensure(self._batch + _SPARE_IDS)
         reserved = self._runner.reserve(self._batch)
-        fired = Fired([], [], 0)
         try:
             fired = await self._store.fire_due(now, self._batch, lambda due: self._decide(due, now, reserved))
-        finally:
-            self._runner.begin([c for c in fired.runs if c.run.state is State.RUNNING], reserved)
+        except BaseException:
+            self._runner.give_back(reserved)
+            raise
+        self._runner.begin([c for c in fired.runs if c.run.state is State.RUNNING], reserved)
         if any(c.run.state is State.SCHEDULED for c in fired.runs):
             self._runner.wake_for_work()
         if fired.runs or fired.gaps:
@@ -75,17 +76,23 @@ class Planner(Loop):
         fires: list[Fire] = []
         for job in due:
             try:
-                fire = decide(job, now, self._lateness, self._draws)
+                fires.append(decide(job, now, self._lateness, self._draws))
             except IdsExhausted:
                 if not fires:
                     raise
                 break
-            for i, run in enumerate(fire.runs):
-                if reserved > 0 and self._is_ours(run):
-                    fire.runs[i] = advance(run, Event.CLAIM, now, node_id=self._runner.node_id)
-                    reserved -= 1
-            fires.append(fire)
+        ours = [
+            (-run.priority, run.due_at, run.id, fire, i)
+            for fire in fires
+            for i, run in enumerate(fire.runs)
+            if run.state is State.SCHEDULED and run.queue in self._runner.queues
+        ]
+        if len(ours) > reserved:
+            ours = heapq.nsmallest(reserved, ours, key=_claim_order)
+        for *_, fire, i in ours:
+            fire.runs[i] = advance(fire.runs[i], Event.CLAIM, now, node_id=self._runner.node_id)
         return fires
 
-    def _is_ours(self, run: Run) -> bool:
-        return run.state is State.SCHEDULED and run.queue in self._runner.queues
+
+def _claim_order(candidate: tuple[int, datetime, int, Fire, int]) -> tuple[int, datetime, int]:
+    return candidate[:3]

@@ -12,6 +12,7 @@ from ksana.domain.moves import Move, overdue, reclaim
 from ksana.domain.policies import OnUncertain
 from ksana.domain.ports import Claimed, Clock, Observer, Retention, Store
 from ksana.domain.states import State
+from ksana.engine.clock import ClockWatch
 from ksana.engine.loops import Loop, StoreHealth
 from ksana.engine.runner import Runner
 
@@ -46,6 +47,7 @@ class Reaper(Loop):
         max_reclaims: int,
         upkeep: Upkeep,
         poll: timedelta,
+        watch: ClockWatch,
     ) -> None:
         super().__init__(clock, health, poll)
         self._store = store
@@ -57,6 +59,7 @@ class Reaper(Loop):
         self._upkeep_at: datetime | None = None
         self._patient_until: datetime | None = None
         self._outages = health.outages
+        self._watch = watch
 
     def be_patient(self) -> None:
         """Leases that look lapsed after an outage or a clock step may only be late: give their nodes time to say so."""
@@ -64,13 +67,16 @@ class Reaper(Loop):
 
     async def run_once(self) -> datetime | None:
         now = self._clock.now()
-        if self._health.outages != self._outages:
+        # The heart watches the clock too, but whichever comes first after a step must not judge leases by it.
+        if self._watch.jump(now) is not None or self._health.outages != self._outages:
             self._outages = self._health.outages
             self.be_patient()
         while await self._take_back(now) == _CHUNK:
             pass
         if self._upkeep_at is None or now >= self._upkeep_at:
             self._upkeep_at = now + _UPKEEP
+            # A store may finish a claim long after it failed to answer it.
+            self._runner.doubt()
             await self._tidy(now)
         return None
 

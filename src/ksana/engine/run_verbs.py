@@ -13,7 +13,7 @@ from ksana.domain.moves import Move, advance, call_back
 from ksana.domain.ports import Clock, Observer, Store
 from ksana.domain.runs import Run, Trigger
 from ksana.domain.states import Event, Reason, State
-from ksana.engine.draws import IdPool
+from ksana.engine.draws import IdPool, OneRun
 
 _TRIES = 20
 
@@ -46,13 +46,13 @@ class RunVerbs:
         answer: Callable[[Run], IdempotencyRecord] | None = None,
     ) -> Run:
         """Run a job now, beside its schedule, under its overlap rule; a paused job may be triggered."""
-        await self._ids.ensure(1)
+        draws = OneRun(await self._ids.next(), self._draws)
         now = self._clock.now()
 
         def make(job: Job, active: int) -> Run:
             if job.deleted_at is not None:
                 raise NotFound(f"there is no job {job_id}")
-            run = new_run(job, self._draws, now, trigger=Trigger.MANUAL, input=input)
+            run = new_run(job, draws, now, trigger=Trigger.MANUAL, input=input)
             return admit_manual(job, active, run)
 
         run = await self._store.add_run(job_id, make, answer)
@@ -86,9 +86,11 @@ class RunVerbs:
         run = await self._store.run_by_token(token)
         if run is None:
             raise NotFound("no run has this callback token")
-        if run.state.is_final:
-            return run
-        return await self._move(run.id, lambda run, now: call_back(run, succeeded, now, error))
+
+        def called_back(run: Run, now: datetime) -> Run:
+            return run if run.state.is_final else call_back(run, succeeded, now, error)
+
+        return await self._move(run.id, called_back)
 
     async def _move(self, run_id: int, change: Callable[[Run, datetime], Run]) -> Run:
         """Apply a change to the run as it is; if it moves meanwhile, look again."""
@@ -96,6 +98,8 @@ class RunVerbs:
             run = await self.get(run_id)
             now = self._clock.now()
             moved = change(run, now)
+            if moved is run:
+                return run
             holder = run.node_id if run.state is State.RUNNING else None
             move = Move(run.epoch, moved, frees_slot=moved.ended_at is not None, taken_from=holder)
             turn = await self._store.turn([move])

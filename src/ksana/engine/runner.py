@@ -8,21 +8,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from datetime import datetime, timedelta
+
+import msgspec
 
 from ksana.domain.errors import StoreUnavailable
 from ksana.domain.jobs import Job
-from ksana.domain.moves import Move, advance, hand_back, settle
+from ksana.domain.moves import Move, advance, hand_back, settle, storable
 from ksana.domain.outcomes import Outcome, Verdict
-from ksana.domain.policies import OverlapRule
+from ksana.domain.policies import OnUncertain, OverlapRule
 from ksana.domain.ports import Claim, Claimed, Clock, Observer, Store, Target
 from ksana.domain.runs import Attempt, Run
-from ksana.domain.states import Event
+from ksana.domain.states import Event, State
 from ksana.engine.contexts import Contexts
-from ksana.engine.loops import Backoff, StoreHealth
+from ksana.engine.holdings import Key, held_by, moved_on
+from ksana.engine.loops import Backoff, StoreHealth, ended, rest
 
 log = logging.getLogger(__name__)
+
+_replace = msgspec.structs.replace
 
 # How long past its timeout an attempt may take to say so before it is cut off.
 _OVERRUN = timedelta(seconds=5)
@@ -31,12 +36,11 @@ _OVERRUN = timedelta(seconds=5)
 class _Execution:
     """An attempt under way."""
 
-    __slots__ = ("claimed", "is_overrun", "started_at", "task")
+    __slots__ = ("claimed", "started_at", "task")
 
     def __init__(self, claimed: Claimed, started_at: datetime) -> None:
         self.claimed = claimed
         self.started_at = started_at
-        self.is_overrun = False
         self.task: asyncio.Task[None] | None = None
 
 
@@ -69,15 +73,18 @@ class Runner:
         self._capacity = capacity
         self._batch = batch
         self._poll = poll
-        self._executing: dict[tuple[int, int], _Execution] = {}
+        self._executing: dict[Key, _Execution] = {}
         self._results: list[_Result] = []
         self._reserved = 0
         self._turns: set[asyncio.Task[None]] = set()
         self._hungry = True
+        self._doubtful = False
+        self._piecemeal = 0
         self._accepting = True
         self._wake = asyncio.Event()
         self._backoff = Backoff()
         self._pausing = False
+        self._pauses: set[asyncio.Task[None]] = set()
         self._next_due_at: datetime | None = None
 
     # Room
@@ -94,13 +101,17 @@ class Runner:
 
     @property
     def room(self) -> int:
-        """How many more runs may be taken on. A result not yet stored still takes its place: when the store is slow, the
-        runner slows down with it instead of piling results up."""
+        """How many more runs may be taken on. A result not yet stored still takes its place: when the store is slow,
+        the runner slows down with it instead of piling results up."""
         return max(0, self._capacity - len(self._executing) - len(self._results) - self._reserved)
 
     def reserve(self, count: int) -> int:
-        """Set room aside for runs about to be born claimed by this node; answer how much there was."""
-        granted = min(count, self.room) if self._accepting else 0
+        """Set room aside for runs about to be born claimed by this node; answer how much there was.
+
+        There is none while older runs may be waiting to be claimed: the newborn get in line, so that who goes first is
+        decided by priority and due instant alone.
+        """
+        granted = min(count, self.room) if self._accepting and not self._hungry and not self._doubtful else 0
         self._reserved += granted
         return granted
 
@@ -110,12 +121,27 @@ class Runner:
         if not claimed:
             return
         now = self._clock.now()
-        for observer in self._observers:
-            observer.on_started(claimed, now)
+        if not self._accepting:
+            # Claimed while the node was told to stop: nothing was sent, so there is no doubt about them.
+            self._results += [(_handed_back(one, OnUncertain.RETRY, now), one.job) for one in claimed]
+            return
         for one in claimed:
             execution = _Execution(one, now)
             self._executing[_key(one.run)] = execution
             execution.task = asyncio.create_task(self._execute(execution))
+        for observer in self._observers:
+            observer.on_started(claimed, now)
+
+    def give_back(self, reserved: int) -> None:
+        """Room was set aside for runs that may or may not have been born: the store did not say."""
+        self._reserved -= reserved
+        if reserved:
+            self.doubt()
+
+    def doubt(self) -> None:
+        """What this node holds may not be what it thinks it holds; it asks before it takes on more."""
+        self._doubtful = True
+        self._wake.set()
 
     def wake_for_work(self) -> None:
         """There may be runs to claim now."""
@@ -132,22 +158,32 @@ class Runner:
             await self._rest()
 
     async def run_once(self) -> None:
-        """Start the turns worth starting and see them through; what they claimed is then under way."""
+        """Start the turns worth starting and see them through, until none is; what they claimed is then under way."""
         self._start_turns()
-        if self._turns:
+        while self._turns:
             await asyncio.wait(self._turns)
+            self._start_turns()
 
     def _start_turns(self) -> None:
+        if self._doubtful and not (self._pausing or self._turns or self._reserved):
+            self._start(self._recover())
         while self._is_turn_worthwhile():
-            results, self._results = self._results[: self._batch], self._results[self._batch :]
+            size = 1 if self._piecemeal else self._batch
+            results, self._results = self._results[:size], self._results[size:]
+            # The end of a run may let another of its job in, which can be claimed in the same commit.
+            self._hungry |= any(_lets_others_in(result) for result in results)
             wanted = self._wanted()
             self._reserved += wanted
-            turn = asyncio.create_task(self._turn(results, wanted))
-            self._turns.add(turn)
-            turn.add_done_callback(self._turn_ended)
+            self._start(self._turn(results, wanted))
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        turn = asyncio.create_task(work)
+        self._turns.add(turn)
+        turn.add_done_callback(self._turn_ended)
 
     def _is_turn_worthwhile(self) -> bool:
-        if self._pausing:
+        # Nothing may be on its way to the store while it is asked what this node holds.
+        if self._pausing or self._doubtful:
             return False
         wanted = self._wanted()
         if not self._turns:
@@ -157,7 +193,7 @@ class Runner:
         return is_full and len(self._turns) < self._store.parallelism
 
     def _wanted(self) -> int:
-        return min(self._batch, self.room) if self._hungry and self._accepting else 0
+        return min(self._batch, self.room) if self._hungry and self._accepting and not self._piecemeal else 0
 
     def _turn_ended(self, turn: asyncio.Task[None]) -> None:
         self._turns.discard(turn)
@@ -172,19 +208,28 @@ class Runner:
             turn = await self._store.turn([move for move, _ in results], claim)
         except BaseException as error:
             # Whether the store took them is unknown; offering them again is safe, because a move counts only once.
-            self._results[:0] = results
-            self._reserved -= wanted
+            self._results[:0] = results if isinstance(error, StoreUnavailable) else self._suspected(results)
+            self.give_back(wanted)
             self._pause(error)
             if isinstance(error, StoreUnavailable):
                 return
             raise
         self._health.answered()
         self._backoff.reset()
+        self._piecemeal = max(0, self._piecemeal - 1)
         self.begin(turn.claimed, wanted)
+        self._look_forward(results)
         if len(turn.claimed) < wanted:
             self._hungry = False
             self._next_due_at = await self._next_due()
         self._tell(results, turn.lost, now)
+
+    def _look_forward(self, results: list[_Result]) -> None:
+        """Be there when a run that is tried again comes due."""
+        again = [move.run.due_at for move, _ in results if move.run.state is State.RETRYING]
+        if self._next_due_at is not None:
+            again.append(self._next_due_at)
+        self._next_due_at = min(again, default=None)
 
     async def _next_due(self) -> datetime | None:
         try:
@@ -197,11 +242,46 @@ class Runner:
         if isinstance(error, StoreUnavailable):
             self._health.failed(error)
         self._pausing = True
-        asyncio.get_running_loop().call_later(self._backoff.next(), self._resume)
+        pause = asyncio.create_task(self._resume_after(self._backoff.next()))
+        # A task that nobody holds may be collected before it ends.
+        self._pauses.add(pause)
+        pause.add_done_callback(self._pauses.discard)
 
-    def _resume(self) -> None:
+    async def _resume_after(self, pause: timedelta) -> None:
+        await self._clock.sleep(pause)
         self._pausing = False
         self.wake_for_work()
+
+    def _suspected(self, results: list[_Result]) -> list[_Result]:
+        """What to offer again after the store choked on results: one by one, and the culprit without its baggage."""
+        if len(results) != 1:
+            self._piecemeal = len(results)
+            return results
+        [(move, job)] = results
+        if (attempt := move.attempt) is None:
+            log.error("what came of run %d cannot be stored; it will be found and tried again", move.run.id)
+            self._piecemeal = max(0, self._piecemeal - 1)
+            return []
+        said = f"the outcome ({attempt.verdict}) could not be stored; see the log of the node"
+        return [(Move(move.epoch, _replace(move.run, error=said), None, move.frees_slot, move.taken_from), job)]
+
+    async def _recover(self) -> None:
+        """Ask the store what this node holds: begin what it did not know of, let go of what is no longer its own."""
+        try:
+            held = await held_by(self._store, self.node_id)
+            over = await moved_on(self._store, self._executing)
+        except BaseException as error:
+            self._pause(error)
+            if isinstance(error, StoreUnavailable):
+                return
+            raise
+        self._health.answered()
+        self._backoff.reset()
+        self._doubtful = False
+        known = {*self._executing, *((move.run.id, move.epoch) for move, _ in self._results)}
+        self.begin([one for one in held if _key(one.run) not in known], 0)
+        for run_id, epoch in over:
+            self.let_go(run_id, epoch)
 
     def _tell(self, results: list[_Result], lost: frozenset[int], now: datetime) -> None:
         if not results:
@@ -218,31 +298,36 @@ class Runner:
         pause = self._poll
         if self._next_due_at is not None:
             pause = min(pause, self._next_due_at - self._clock.now())
-        try:
-            async with asyncio.timeout(max(0.0, pause.total_seconds())):
-                await self._wake.wait()
-        except TimeoutError:
+        if await rest(self._clock, self._wake, pause):
             self._hungry = True
             self._next_due_at = None
 
     # Executing
 
     async def _execute(self, execution: _Execution) -> None:
-        claimed = execution.claimed
         try:
-            outcome = await self._attempt(claimed)
+            outcome = await self._attempt(execution.claimed)
         except asyncio.CancelledError:
-            if not execution.is_overrun:
-                # Whoever took the run away has moved it already; there is nothing left to say.
-                self._executing.pop(_key(claimed.run), None)
-                self._wake.set()
-                raise
-            outcome = Outcome(
-                Verdict.RETRY, error="the target ignored its timeout and was cut off", timed_out=True
-            )
+            # Whoever cuts an attempt off takes it off the list first, so this one was canceled by its own target.
+            outcome = Outcome(Verdict.RETRY, error="the target canceled its own attempt")
+        self._conclude(execution, outcome)
+
+    def _conclude(self, execution: _Execution, outcome: Outcome) -> None:
+        """Queue the outcome for storing, unless the attempt was cut off or let go before."""
+        claimed = execution.claimed
+        if self._executing.get(_key(claimed.run)) is not execution:
+            return
         ended_at = self._clock.now()
-        self._executing.pop(_key(claimed.run), None)
-        self._results.append((_result(claimed, outcome, execution.started_at, ended_at), claimed.job))
+        try:
+            move = _result(claimed, outcome, execution.started_at, ended_at)
+        except Exception as error:
+            log.exception("target %s answered with nonsense", claimed.run.kind)
+            nonsense = Outcome(
+                Verdict.FAIL, error=f"the target's answer makes no sense: {type(error).__name__}: {error}"
+            )
+            move = _result(claimed, nonsense, execution.started_at, ended_at)
+        del self._executing[_key(claimed.run)]
+        self._results.append((move, claimed.job))
         self._wake.set()
 
     async def _attempt(self, claimed: Claimed) -> Outcome:
@@ -259,23 +344,25 @@ class Runner:
             return Outcome(Verdict.RETRY, error=f"{type(error).__name__}: {error}")
 
     def cut_overruns(self) -> int:
-        """Cut off attempts that went on well past their timeout; a target that hangs costs one place, and not for ever."""
+        """Cut off attempts that went on well past their timeout; a target that hangs costs one place, not for ever."""
         now = self._clock.now()
         cut = 0
         for execution in list(self._executing.values()):
             job = execution.claimed.job
             limit = _OVERRUN if job is None else job.timeouts.total + _OVERRUN
-            if now - execution.started_at > limit and not execution.is_overrun and execution.task is not None:
-                execution.is_overrun = True
+            if now - execution.started_at > limit and execution.task is not None:
+                error = "the target ignored its timeout and was cut off"
+                self._conclude(execution, Outcome(Verdict.RETRY, error=error, timed_out=True))
                 execution.task.cancel()
                 cut += 1
         return cut
 
     def let_go(self, run_id: int, epoch: int) -> None:
         """Stop an attempt on a run that somebody else has moved."""
-        execution = self._executing.get((run_id, epoch))
+        execution = self._executing.pop((run_id, epoch), None)
         if execution is not None and execution.task is not None:
             execution.task.cancel()
+            self._wake.set()
 
     # Stopping
 
@@ -284,30 +371,34 @@ class Runner:
         self._accepting = False
         self._wake.set()
         tasks = [execution.task for execution in self._executing.values() if execution.task is not None]
-        if tasks:
-            await asyncio.wait(tasks, timeout=limit.total_seconds())
+        await ended(self._clock, tasks, limit)
         self._hand_back()
         self._wake.set()
 
     def _hand_back(self) -> None:
         now = self._clock.now()
         for execution in list(self._executing.values()):
-            run, job = execution.claimed.run, execution.claimed.job
-            if job is not None:
-                move = Move(run.epoch, hand_back(run, job.on_uncertain, now), frees_slot=_frees_slot(job))
-                self._results.append((move, job))
-            self.let_go(run.id, run.epoch)
+            claimed = execution.claimed
+            on_uncertain = OnUncertain.RETRY if claimed.job is None else claimed.job.on_uncertain
+            self._results.append((_handed_back(claimed, on_uncertain, now), claimed.job))
+            self.let_go(*_key(claimed.run))
 
 
 _Result = tuple[Move, Job | None]
 
 
-def _key(run: Run) -> tuple[int, int]:
+def _key(run: Run) -> Key:
     return (run.id, run.epoch)
 
 
-def _frees_slot(job: Job) -> bool:
-    return job.overlap.rule is OverlapRule.QUEUE
+def _lets_others_in(result: _Result) -> bool:
+    move, job = result
+    return move.frees_slot and job is not None and job.overlap.rule is OverlapRule.QUEUE
+
+
+def _handed_back(claimed: Claimed, on_uncertain: OnUncertain, now: datetime) -> Move:
+    moved = hand_back(claimed.run, on_uncertain, now)
+    return Move(claimed.run.epoch, moved, frees_slot=moved.ended_at is not None)
 
 
 def _result(claimed: Claimed, outcome: Outcome, started_at: datetime, ended_at: datetime) -> Move:
@@ -322,11 +413,12 @@ def _result(claimed: Claimed, outcome: Outcome, started_at: datetime, ended_at: 
         verdict=outcome.verdict,
         timed_out=outcome.timed_out,
         code=outcome.code,
-        error=outcome.error,
+        error=storable(outcome.error),
         result=outcome.result,
         exchange=outcome.exchange,
     )
     if job is None:
         return Move(run.epoch, advance(run, Event.FAIL, ended_at, error=outcome.error), attempt)
     moved = settle(run, job, outcome, ended_at)
-    return Move(run.epoch, moved, attempt, frees_slot=moved.ended_at is not None and _frees_slot(job))
+    # Whatever the job's rule was when this attempt began, by now runs may be waiting for its end.
+    return Move(run.epoch, moved, attempt, frees_slot=moved.ended_at is not None)

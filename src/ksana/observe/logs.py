@@ -138,8 +138,8 @@ class JsonFormatter(_Formatter):
 def _json(line: dict[str, Any]) -> str:
     try:
         return _ENCODER.encode(line).decode()
-    except (TypeError, ValueError):
-        # A lone surrogate or a key that is no text: rare, and no reason to lose the line.
+    except (TypeError, ValueError, OverflowError):
+        # A lone surrogate, a key that is no text, a number past 64 bits: rare, and no reason to lose the line.
         return json.dumps({str(key): value for key, value in line.items()}, default=repr, skipkeys=True)
 
 
@@ -159,8 +159,9 @@ class TextFormatter(_Formatter):
         head = f"{_time(record)} {self._level(record)} {_printable(component):<9} {_printable(record.getMessage())}"
         told = [f"{key}={_shown(value)}" for key, value in fields.items() if key not in _TEXT_OMITS]
         line = " ".join([head, *told])
-        trace = self._traceback(record)
-        return f"{line}\n{_printable(trace, keep='\n\t')}" if trace else line
+        if trace := self._traceback(record):
+            line += "\n" + _printable(trace, keep="\n\t")
+        return line
 
     def _level(self, record: logging.LogRecord) -> str:
         name = f"{record.levelname:<7}"

@@ -110,14 +110,16 @@ class LogObserver:
         self._look_at(now)
         least = log.getEffectiveLevel()
         allowance = self._allowances[logging.INFO]
+        is_limited, is_told, left_out = least > logging.DEBUG, least <= logging.INFO, 0
         for move, job in moves:
             run = move.run
-            if run.state is State.SUCCESS and least > logging.DEBUG and (least > logging.INFO or allowance.left <= 0):
-                # The way almost all runs of a busy node take.
-                if least <= logging.INFO:
-                    self._leave_out(allowance, run.state.value)
-                continue
-            self._tell_run(run, job, move.attempt, least)
+            if is_limited and run.state is State.SUCCESS and not (is_told and allowance.left > 0):
+                # The way almost all runs of a busy node take: one addition, and nothing else.
+                left_out += 1
+            else:
+                self._tell_run(run, job, move.attempt, least)
+        if left_out and is_told:
+            self._leave_out(allowance, State.SUCCESS.value, left_out)
 
     def on_lost(self, run_ids: Iterable[int], now: datetime) -> None:
         lost = sorted(run_ids)
@@ -237,8 +239,8 @@ class LogObserver:
         self._leave_out(allowance, what)
         return False
 
-    def _leave_out(self, allowance: _Allowance, what: str) -> None:
-        allowance.unlisted[what] += 1
+    def _leave_out(self, allowance: _Allowance, what: str, count: int = 1) -> None:
+        allowance.unlisted[what] += count
         if not self._is_flush_due:
             self._is_flush_due = True
             self._later(1.0, self.flush)

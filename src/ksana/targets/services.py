@@ -25,7 +25,7 @@ class TargetServices(msgspec.Struct, frozen=True, kw_only=True):
     http_policy: object = None
     http_global_headers: Mapping[str, str] = {}
     http_signing_secret: bytes | None = None
-    max_response_bytes: int = 16 * 1024 * 1024
+    max_response_bytes: int = 5 * 1024 * 1024
 
     def __repr__(self) -> str:
         # Headers and the secret must not reach a log through a traceback.

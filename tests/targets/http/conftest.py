@@ -1,14 +1,24 @@
-"""A target that may call this machine, closed after the test."""
+"""A target that may call this machine, closed after the test; both loops where transports matter."""
 
-from collections.abc import AsyncIterator, Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 import pytest
+import uvloop
 
 from ksana.targets.http import HttpTarget
 from tests.targets.http.attempts import http_target
 
 MakeTarget = Callable[..., HttpTarget]
+
+
+def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Transports differ in when they write, close and tell, so what depends on that runs on both kinds of loop."""
+    loops: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
+    if item.path.stem == "test_wire":
+        loops["uvloop"] = uvloop.new_event_loop
+    return loops
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Names, addresses and connections: where a request really goes, and how often."""
 
 import asyncio
+import contextlib
 import socket
 import ssl
 import subprocess
@@ -8,10 +9,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from ksana.domain.outcomes import Verdict
 from ksana.targets.http import HttpTarget, Limits
-from tests.kit.sink import Hang, Reply, Sink
+from tests.kit.sink import Hang, Raw, Reply, Sink
 from tests.targets.http.attempts import CLOSED, attempt
 from tests.targets.http.conftest import MakeTarget
 
@@ -22,10 +24,12 @@ class Names:
     def __init__(self, **addresses: list[str]) -> None:
         self.addresses = addresses
         self.asked: list[str] = []
+        self.first = asyncio.Event()
         self.gate: asyncio.Event | None = None
 
     async def __call__(self, host: str) -> list[str]:
         self.asked.append(host)
+        self.first.set()
         if self.gate is not None:
             await self.gate.wait()
         if (found := self.addresses.get(host.split(".")[0])) is None:
@@ -57,8 +61,22 @@ async def test_a_name_that_moves_inwards_after_the_check_gains_nothing(make_targ
 
 @pytest.mark.parametrize(
     "host",
-    ["127.0.0.1", "127.1", "0x7f000001", "2130706433", "0177.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "[::127.0.0.1]"]
-    + ["localhost", "0.0.0.0", "169.254.169.254", "[fe80::1]", "[64:ff9b::7f00:1]", "10.0.0.1"],
+    [
+        "127.0.0.1",
+        "127.1",
+        "0x7f000001",
+        "2130706433",
+        "0177.0.0.1",
+        "localhost",
+        "0.0.0.0",
+        "169.254.169.254",
+        "10.0.0.1",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "[::127.0.0.1]",
+        "[fe80::1]",
+        "[64:ff9b::7f00:1]",
+    ],
 )
 async def test_no_spelling_of_an_inner_address_gets_through(make_target: MakeTarget, sink: Sink, host: str) -> None:
     target = make_target(policy=CLOSED)
@@ -107,7 +125,7 @@ async def test_a_name_without_address_is_retried(make_target: MakeTarget) -> Non
 async def test_the_systems_resolver_is_asked_by_default(target: HttpTarget, sink: Sink) -> None:
     outcome = await target.execute(attempt(), {"url": f"http://localhost:{sink.port}/"})
     assert outcome.verdict is Verdict.SUCCESS
-    outcome = await target.execute(attempt(), {"url": f"http://{'a' * 70}.invalid/"})
+    outcome = await target.execute(attempt(), {"url": "http://nowhere.invalid/"})
     assert outcome.verdict is Verdict.RETRY
     assert "does not resolve" in outcome.error
 
@@ -128,8 +146,7 @@ async def test_a_crowd_looks_a_name_up_once(make_target: MakeTarget, sink: Sink)
     url = f"http://popular.example:{sink.port}/"
     calls = [asyncio.create_task(target.execute(attempt(), {"url": url})) for _ in range(20)]
     leaver = asyncio.create_task(target.execute(attempt(), {"url": url}))
-    while not names.asked:
-        await asyncio.sleep(0)
+    await names.first.wait()
     leaver.cancel()
     names.gate.set()
     assert {outcome.verdict for outcome in await asyncio.gather(*calls)} == {Verdict.SUCCESS}
@@ -175,16 +192,86 @@ async def test_cancelling_an_attempt_closes_its_connection(target: HttpTarget, s
     assert (await target.execute(attempt(), {"url": f"{sink.url}/y"})).verdict is Verdict.SUCCESS
 
 
-async def test_a_client_that_falls_out_lets_go_of_its_connections(make_target: MakeTarget, sink: Sink) -> None:
-    target = make_target(lookup=Names(a=["127.0.0.1"], b=["127.0.0.1"]), limits=Limits(max_clients=1))
-    gate = asyncio.Event()
-    sink.on("/slow", Reply(200, after=gate))
-    slow = asyncio.create_task(target.execute(attempt(), {"url": f"http://a.example:{sink.port}/slow"}))
-    await sink.wait_for(1)
-    assert (await target.execute(attempt(), {"url": f"http://b.example:{sink.port}/"})).verdict is Verdict.SUCCESS
+async def test_an_answer_with_too_much_behind_it_ends_the_connection(target: HttpTarget, sink: Sink) -> None:
+    smuggled = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+    outcome = await target.execute(attempt(), {"url": sink.on("/x", Raw(smuggled))})
+    assert outcome.result == b"ok"
+    outcome = await target.execute(attempt(), {"url": sink.on("/y", Reply(200, b"fine"))})
+    assert outcome.result == b"fine"
+
+
+async def test_an_answer_that_overtakes_its_request_ends_the_connection(target: HttpTarget) -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
+        await writer.drain()
+        ended.set_result(await reader.read() is not None)
+        writer.close()
+
+    ended: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0, limit=1024) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        outcome = await target.execute(attempt(), {"url": url, "body": "x" * 50_000_000})
+        assert (outcome.verdict, outcome.code) == (Verdict.FAIL, 413)
+        with contextlib.suppress(ConnectionError):
+            await ended
+
+
+async def at_once(target: HttpTarget, sink: Sink, calls: int) -> None:
+    """So many calls at the same time, each on a connection of its own."""
+    gate, before = asyncio.Event(), sink.count
+    sink.on("/crowd", Reply(200, after=gate))
+    crowd = [asyncio.create_task(target.execute(attempt(), {"url": f"{sink.url}/crowd"})) for _ in range(calls)]
+    await sink.wait_for(before + calls)
     gate.set()
-    assert (await slow).verdict is Verdict.SUCCESS
-    await sink.wait_until(lambda: len(sink.open) == 1, "the connection of the first client to be closed")
+    assert {outcome.verdict for outcome in await asyncio.gather(*crowd)} == {Verdict.SUCCESS}
+
+
+@pytest.mark.parametrize("limits", [Limits(idle_per_host=2), Limits(max_idle=2)])
+async def test_only_so_many_unused_connections_are_kept(make_target: MakeTarget, sink: Sink, limits: Limits) -> None:
+    target = make_target(limits=limits)
+    await at_once(target, sink, 5)
+    await sink.wait_until(lambda: len(sink.open) == 2, "all but two connections to be closed")
+    await at_once(target, sink, 3)
+    assert sink.accepted == 6
+
+
+async def test_places_used_longest_ago_give_way(make_target: MakeTarget, sink: Sink) -> None:
+    target = make_target(limits=Limits(max_idle=1))
+    async with Sink() as other:
+        await target.execute(attempt(), {"url": sink.url})
+        await target.execute(attempt(), {"url": other.url})
+        await sink.wait_until(lambda: not sink.open, "the older connection to be closed")
+        await target.execute(attempt(), {"url": other.url})
+        assert other.accepted == 1
+
+
+async def test_unused_connections_are_closed_after_a_while(make_target: MakeTarget, sink: Sink) -> None:
+    target = make_target(limits=Limits(idle_timeout=timedelta(milliseconds=30)))
+    await at_once(target, sink, 3)
+    await sink.wait_until(lambda: not sink.open, "the unused connections to be closed")
+
+
+async def test_a_server_of_another_make_is_understood(target: HttpTarget) -> None:
+    async def echo(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        response.enable_chunked_encoding()
+        await response.prepare(request)
+        async for piece in request.content.iter_chunked(1000):
+            await response.write(piece)
+        return response
+
+    app = web.Application(client_max_size=2**24)
+    app.router.add_route("*", "/{name}", echo)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    url = f"http://127.0.0.1:{runner.addresses[0][1]}/echo"
+    for body in ("", "é" * 10, "x" * 1_000_000):
+        outcome = await target.execute(attempt(), {"url": url, "body": body})
+        assert (outcome.verdict, outcome.result) == (Verdict.SUCCESS, body.encode())
+    await runner.cleanup()
 
 
 async def test_closing_the_target_closes_every_connection(make_target: MakeTarget, sink: Sink) -> None:
@@ -210,9 +297,23 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A certificate for secure.example with its key, trusted by nobody yet."""
     path = tmp_path_factory.mktemp("tls") / "both.pem"
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
-        + ["-subj", "/CN=secure.example", "-addext", "subjectAltName=DNS:secure.example"]
-        + ["-keyout", str(path), "-out", str(path.with_suffix(".crt"))],
+        [
+            *[
+                "openssl",
+                "req",
+                "-x509",
+                "-newkey",
+                "ec",
+                "-pkeyopt",
+                "ec_paramgen_curve:P-256",
+                "-nodes",
+                "-days",
+                "2",
+            ],
+            *["-subj", "/CN=secure.example", "-addext", "subjectAltName=DNS:secure.example"],
+            *["-addext", "basicConstraints=critical,CA:FALSE"],
+            *("-keyout", str(path), "-out", str(path.with_suffix(".crt"))),
+        ],
         check=True,
         capture_output=True,
     )

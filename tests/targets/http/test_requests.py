@@ -132,6 +132,18 @@ async def test_an_input_cannot_make_a_url_unreadable(target: HttpTarget, sink: S
     assert "target.url, filled in as 'http://a%2Fb.example.com/'" in outcome.error
 
 
+async def test_an_input_that_is_no_json_fails_and_says_why(target: HttpTarget) -> None:
+    outcome = await target.execute(attempt(input=object()), {"url": "http://127.0.0.1:9/", "body": "{{input}}"})
+    assert outcome.verdict is Verdict.FAIL
+    assert outcome.error.startswith("not called: ")
+
+
+async def test_a_value_of_the_attempt_cannot_break_out_of_its_header(target: HttpTarget, sink: Sink) -> None:
+    outcome = await target.execute(attempt(job_ref="a\r\nX-Evil: 1"), {"url": sink.url})
+    assert outcome.verdict is Verdict.FAIL
+    assert sink.accepted == 0
+
+
 async def test_a_config_that_cannot_be_read_fails_and_says_why(target: HttpTarget) -> None:
     bad: list[dict[str, Any]] = [{}, {"url": "nonsense"}, {"url": ["x"]}, {"url": "http://a/", "headers": [1]}]
     for config in bad:

@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 
 from ksana.targets.http import templates
 from ksana.targets.http.templates import Place
-from ksana.targets.http.variables import variables
+from ksana.targets.http.variables import VARIABLES, Variables
 from tests.targets.http.attempts import attempt
 
-VALUES = variables(attempt())
+VALUES = Variables(attempt())
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
@@ -51,7 +51,7 @@ def test_every_marker_has_a_value(marker: str, value: str) -> None:
 
 
 def test_every_documented_name_is_filled() -> None:
-    assert set(VALUES) == templates.NAMES
+    assert set(VARIABLES) == templates.NAMES
 
 
 def test_text_without_markers_needs_no_template() -> None:

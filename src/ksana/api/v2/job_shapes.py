@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -10,8 +11,9 @@ import msgspec
 from ksana.api.kit import Input, Timestamp, timestamp
 from ksana.api.services import JobDefaults
 from ksana.api.v2.run_shapes import RunView, show_run
-from ksana.api.v2.schedule_shapes import Problems, ScheduleShape, ScheduleView, read_schedule, show_schedule
+from ksana.api.v2.schedule_shapes import Duration, Problems, ScheduleShape, ScheduleView, read_schedule, show_schedule
 from ksana.domain.durations import format_duration
+from ksana.domain.errors import InvalidArgument
 from ksana.domain.jobs import Job, JobSpec, TargetSpec
 from ksana.domain.policies import (
     Misfire,
@@ -25,6 +27,7 @@ from ksana.domain.policies import (
     Timeouts,
 )
 from ksana.domain.runs import Run
+from ksana.domain.schedules import Every, Schedule
 
 PriorityName = Literal["low", "normal", "high"]
 Count = Annotated[int, msgspec.Meta(ge=0, le=2_147_483_647)]
@@ -42,9 +45,9 @@ class RetryShape(Input, frozen=True):
 
     max_attempts: Annotated[int, msgspec.Meta(ge=1, le=1000)] | None = None
     strategy: RetryStrategy | None = None
-    initial_delay: str | None = None
+    initial_delay: Duration | None = None
     multiplier: Annotated[float, msgspec.Meta(ge=1, le=100)] | None = None
-    max_delay: str | None = None
+    max_delay: Duration | None = None
 
 
 class OverlapShape(Input, frozen=True):
@@ -64,9 +67,9 @@ class MisfireShape(Input, frozen=True):
 class TimeoutsShape(Input, frozen=True):
     """How long an attempt, its connecting, and its callback may take."""
 
-    total: str | None = None
-    connect: str | None = None
-    callback: str | None = None
+    total: Duration | None = None
+    connect: Duration | None = None
+    callback: Duration | None = None
 
 
 class _Optional(Input, frozen=True):
@@ -93,8 +96,8 @@ class JobInput(_Optional, frozen=True, kw_only=True):
 
 
 class JobPatch(_Optional, frozen=True, kw_only=True):
-    """A change: what is absent stays. `schedule` and `target` are replaced whole, `"schedule": null` takes it away;
-    policies are changed field by field."""
+    """A change: what is absent or null stays. `schedule` and `target` are replaced whole, policies are changed field by
+    field; `"schedule": null` takes the schedule away."""
 
     version: Annotated[int, msgspec.Meta(ge=1)] | None = None
     name: str | None = None
@@ -159,7 +162,11 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     last_run: RunView | None
 
 
-def read_new_job(body: JobInput, defaults: JobDefaults, now: datetime) -> JobSpec:
+Check = Callable[[JobSpec], object]
+"""Raises InvalidArgument if a job cannot be stored; asked only once something is wrong, to tell all of it."""
+
+
+def read_new_job(body: JobInput, defaults: JobDefaults, now: datetime, check: Check) -> JobSpec:
     """The job a request asks for."""
     problems = Problems()
     spec = JobSpec(
@@ -171,11 +178,11 @@ def read_new_job(body: JobInput, defaults: JobDefaults, now: datetime) -> JobSpe
         on_uncertain=defaults.on_uncertain,
     )
     spec = _with_options(spec, body, problems)
-    problems.raise_any()
+    _refuse_any(problems, spec, check)
     return spec
 
 
-def read_change(body: JobPatch, job: Job, defaults: JobDefaults, now: datetime) -> JobSpec:
+def read_change(body: JobPatch, job: Job, defaults: JobDefaults, now: datetime, check: Check) -> JobSpec:
     """The job as a change would have it."""
     problems = Problems()
     fields: dict[str, Any] = {}
@@ -186,10 +193,28 @@ def read_change(body: JobPatch, job: Job, defaults: JobDefaults, now: datetime) 
     if body.schedule is None:
         fields["schedule"] = None
     elif body.schedule is not msgspec.UNSET:
-        fields["schedule"] = read_schedule(body.schedule, now, defaults.timezone, problems)
+        schedule = read_schedule(body.schedule, now, defaults.timezone, problems)
+        fields["schedule"] = _on_its_grid(schedule, job.schedule)
     spec = _with_options(msgspec.structs.replace(job, **fields), body, problems)
-    problems.raise_any()
+    _refuse_any(problems, spec, check)
     return spec
+
+
+def _on_its_grid(schedule: Schedule, old: Schedule | None) -> Schedule:
+    """An interval that stays as long as it was keeps counting from where it began, so saying it again moves nothing."""
+    if isinstance(schedule, Every) and isinstance(old, Every) and schedule.every == old.every:
+        return msgspec.structs.replace(schedule, origin_at=old.origin_at)
+    return schedule
+
+
+def _refuse_any(problems: Problems, spec: JobSpec, check: Check) -> None:
+    if not problems.any:
+        return
+    try:
+        check(spec)
+    except InvalidArgument as error:
+        problems.collect(error)
+    problems.raise_any()
 
 
 def _with_options(spec: JobSpec, body: _Optional, problems: Problems) -> JobSpec:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -12,10 +14,10 @@ from ksana.api.kit.paging import Order, parse_sort
 from ksana.api.services import Services
 from ksana.api.v2.job_shapes import JobInput, JobPatch, JobView, read_change, read_new_job, show_job
 from ksana.api.v2.run_shapes import FireView, RunView, TriggerInput, show_fire, show_run
-from ksana.api.v2.schedule_shapes import Problems
-from ksana.domain.errors import AlreadyExists, ConcurrencyLimit, NotFound, VersionConflict
+from ksana.api.v2.schedule_shapes import Instant, Problems
+from ksana.domain.errors import AlreadyExists, ConcurrencyLimit, InvalidArgument, NotFound, Problem, VersionConflict
 from ksana.domain.idempotency import IdempotencyClaim, IdempotencyRecord
-from ksana.domain.jobs import Job
+from ksana.domain.jobs import Job, JobSpec
 from ksana.domain.queries import JobQuery, JobSort
 from ksana.domain.runs import Run
 
@@ -35,9 +37,9 @@ class JobsQuery(PageQuery, frozen=True, kw_only=True, forbid_unknown_fields=True
 class FiresQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The stretch of the fire log to show; the last day and the next minute unless said otherwise."""
 
-    since: str | None = None
-    until: str | None = None
-    limit: int = 100
+    since: Instant | None = None
+    until: Instant | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 100
 
 
 async def create(call: Call[JobInput, None]) -> Reply:
@@ -45,14 +47,15 @@ async def create(call: Call[JobInput, None]) -> Reply:
     services: Services = call.services
     engine = services.engine
     now = engine.clock.now()
-    spec = read_new_job(call.body, services.defaults, now)
     claim = call.idempotency
 
     def answer(job: Job) -> IdempotencyRecord:
         assert claim is not None
         return claim.answered(201, encode(show_job(job)), now)
 
-    job = await engine.jobs.create(SURFACE, spec, answer if claim else None)
+    with _naming_config_fields():
+        spec = read_new_job(call.body, services.defaults, now, engine.jobs.checked)
+        job = await engine.jobs.create(SURFACE, spec, answer if claim else None)
     return _shown(job, status=201, headers={"Location": f"/api/v2/jobs/{job.id}"})
 
 
@@ -79,20 +82,21 @@ async def list_jobs(call: Call[None, JobsQuery]) -> Page[JobView]:
 
 async def get(call: Call[None, None]) -> Reply:
     services: Services = call.services
-    job = await services.engine.jobs.get(call.number("id"))
-    last = await services.engine.store.last_runs([job.id])
-    return _shown(job, last.get(job.id))
+    return await _with_last_run(services, await services.engine.jobs.get(call.number("id")))
 
 
 async def change(call: Call[JobPatch, None]) -> Reply:
     """Change a job. Send its version in If-Match or in the body to be sure that nobody else changed it first."""
     services: Services = call.services
-    body, now = call.body, services.engine.clock.now()
+    verbs, body, now = services.engine.jobs, call.body, services.engine.clock.now()
     version = call.expected_version(body.version)
-    job = await services.engine.jobs.change(
-        call.number("id"), lambda job: read_change(body, job, services.defaults, now), version
-    )
-    return _shown(job)
+
+    def edit(job: Job) -> JobSpec:
+        return read_change(body, job, services.defaults, now, verbs.checked)
+
+    with _naming_config_fields():
+        job = await verbs.change(call.number("id"), edit, version)
+    return await _with_last_run(services, job)
 
 
 async def delete(call: Call[None, None]) -> Reply:
@@ -103,12 +107,14 @@ async def delete(call: Call[None, None]) -> Reply:
 
 async def pause(call: Call[None, None]) -> Reply:
     """Plan no more slots and cancel what has not started."""
-    return _shown(await call.services.engine.jobs.pause(call.number("id"), call.expected_version()))
+    services: Services = call.services
+    return await _with_last_run(services, await services.engine.jobs.pause(call.number("id"), call.expected_version()))
 
 
 async def resume(call: Call[None, None]) -> Reply:
     """Plan from the next slot on."""
-    return _shown(await call.services.engine.jobs.resume(call.number("id"), call.expected_version()))
+    services: Services = call.services
+    return await _with_last_run(services, await services.engine.jobs.resume(call.number("id"), call.expected_version()))
 
 
 async def run_now(call: Call[TriggerInput, None]) -> Reply:
@@ -116,14 +122,15 @@ async def run_now(call: Call[TriggerInput, None]) -> Reply:
     services: Services = call.services
     claim: IdempotencyClaim | None = call.idempotency
     now = services.engine.clock.now()
+    job = await services.engine.jobs.get(call.number("id"))
 
     def answer(run: Run) -> IdempotencyRecord:
         assert claim is not None
-        return claim.answered(201, encode(show_run(run, None)), now)
+        return claim.answered(201, encode(show_run(run, job)), now)
 
     given = None if call.body.input is None else encode(call.body.input)
-    run = await services.engine.runs.trigger(call.number("id"), given, answer if claim else None)
-    return Reply(show_run(run, None), 201, {"Location": f"/api/v2/runs/{run.id}"})
+    run = await services.engine.runs.trigger(job.id, given, answer if claim else None)
+    return Reply(show_run(run, job), 201, {"Location": f"/api/v2/runs/{run.id}"})
 
 
 async def fire_log(call: Call[None, FiresQuery]) -> list[FireView]:
@@ -135,8 +142,27 @@ async def fire_log(call: Call[None, FiresQuery]) -> list[FireView]:
     since = problems.instant(call.query.since, "since") or now - timedelta(days=1)
     until = problems.instant(call.query.until, "until") or now + timedelta(minutes=1)
     problems.raise_any()
-    limit = max(1, min(call.query.limit, 1000))
-    return [show_fire(record) for record in await services.engine.store.fire_log(job.id, since, until, limit)]
+    found = await services.engine.store.fire_log(job.id, since, until, call.query.limit)
+    return [show_fire(record) for record in found]
+
+
+@contextmanager
+def _naming_config_fields() -> Iterator[None]:
+    """Targets name their fields under `target`; in a request here they stand one level deeper."""
+    try:
+        yield
+    except InvalidArgument as error:
+        raise InvalidArgument(Problem(_config_field(field), message) for field, message in error.problems) from None
+
+
+def _config_field(field: str) -> str:
+    place, _, rest = field.partition(".")
+    return f"target.config.{rest}" if place == "target" and rest and rest != "kind" else field
+
+
+async def _with_last_run(services: Services, job: Job) -> Reply:
+    last = await services.engine.store.last_runs([job.id])
+    return _shown(job, last.get(job.id))
 
 
 def _shown(job: Job, last_run: Run | None = None, status: int = 200, headers: dict[str, str] | None = None) -> Reply:

@@ -73,7 +73,10 @@ class ResponseView(msgspec.Struct, frozen=True):
 
 
 class AttemptView(msgspec.Struct, frozen=True, kw_only=True):
-    """One try: what was sent, what came back, how long it took."""
+    """One try: what was sent, what came back, how long it took.
+
+    A `result` that is no JSON is shown as text, and one that is no text either as null: the response has its bytes.
+    """
 
     number: int
     fence: int
@@ -118,7 +121,6 @@ class CallbackInput(Input, frozen=True):
 
     status: Literal["SUCCESS", "FAILED"]
     error: Annotated[str, msgspec.Meta(max_length=65536)] = ""
-    data: Any = None
 
 
 _PRIORITY_NAMES: dict[int, Literal["low", "normal", "high"]] = {1: "low", 2: "normal", 3: "high"}
@@ -170,10 +172,18 @@ def show_attempt(attempt: Attempt) -> AttemptView:
         timed_out=attempt.timed_out,
         code=attempt.code,
         error=attempt.error,
-        result=None if attempt.result is None else msgspec.Raw(attempt.result),
+        result=None if attempt.result is None else _result(attempt.result),
         request=None if exchange is None else _request(exchange),
         response=None if exchange is None else _response(exchange),
     )
+
+
+def _result(data: bytes) -> Any:
+    try:
+        msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _body(data).text
+    return msgspec.Raw(data)
 
 
 def _request(exchange: Exchange) -> RequestView:

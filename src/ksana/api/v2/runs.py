@@ -18,7 +18,7 @@ from ksana.api.v2.run_shapes import (
     show_minute,
     show_run,
 )
-from ksana.api.v2.schedule_shapes import Problems
+from ksana.api.v2.schedule_shapes import Instant, Problems
 from ksana.domain.errors import InvalidArgument, InvalidState, NotFound
 from ksana.domain.queries import RunQuery, RunSort
 from ksana.domain.runs import Run
@@ -27,39 +27,43 @@ from ksana.domain.states import State
 _LONGEST_CHART = timedelta(days=31)
 
 
-class RunsQuery(PageQuery, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class JobRunsQuery(PageQuery, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which runs. `since` and `until` bound when it ended, or is due while it has not. `before_id` continues a list."""
 
-    job_id: int | None = None
     parent_id: int | None = None
     surface: str | None = None
     state: list[State] = msgspec.field(default_factory=list)
     kind: str | None = None
     tag: str | None = None
     name: str = ""
-    since: str | None = None
-    until: str | None = None
+    since: Instant | None = None
+    until: Instant | None = None
     before_id: int | None = None
+
+
+class RunsQuery(JobRunsQuery, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which runs, of all jobs or of one."""
+
+    job_id: int | None = None
 
 
 class MinutesQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The stretch to count; the last hour unless said otherwise."""
 
-    since: str | None = None
-    until: str | None = None
+    since: Instant | None = None
+    until: Instant | None = None
 
 
 async def list_runs(call: Call[None, RunsQuery]) -> Page[RunView]:
-    return await _page(call, call.query.job_id)
+    return await _page(call.services, call.query, call.query.job_id)
 
 
-async def list_job_runs(call: Call[None, RunsQuery]) -> Page[RunView]:
+async def list_job_runs(call: Call[None, JobRunsQuery]) -> Page[RunView]:
     job = await call.services.engine.jobs.get(call.number("id"))
-    return await _page(call, job.id)
+    return await _page(call.services, call.query, job.id)
 
 
-async def _page(call: Call[None, RunsQuery], job_id: int | None) -> Page[RunView]:
-    query = call.query
+async def _page(services: Services, query: JobRunsQuery, job_id: int | None) -> Page[RunView]:
     problems = Problems()
     order = parse_sort(query.sort, [sort.value for sort in RunSort], Order("id", descending=True))
     wanted = RunQuery(
@@ -79,8 +83,8 @@ async def _page(call: Call[None, RunsQuery], job_id: int | None) -> Page[RunView
         limit=query.page_size,
     )
     problems.raise_any()
-    page = await call.services.engine.store.find_runs(wanted)
-    return page_of(await _shown(call.services, page.items), page.total, query)
+    page = await services.engine.store.find_runs(wanted)
+    return page_of(await _shown(services, page.items), page.total, query)
 
 
 async def get(call: Call[None, None]) -> RunView:
@@ -146,7 +150,7 @@ def routes() -> list[Route[Any, Any]]:
             "/api/v2/jobs/{id:int}/runs",
             list_job_runs,
             Scope.RUN_READ,
-            query=RunsQuery,
+            query=JobRunsQuery,
             response=Page[RunView],
             summary="List the runs of a job",
             errors=(NotFound,),

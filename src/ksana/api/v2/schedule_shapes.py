@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Annotated
 
 import msgspec
 
@@ -14,20 +15,30 @@ from ksana.domain.times import parse_instant
 
 _NO_TIME = timedelta(0)
 
+Instant = Annotated[
+    str,
+    msgspec.Meta(
+        description="RFC 3339, with Z or an offset",
+        examples=["2026-11-15T10:35:00+08:00"],
+        extra_json_schema={"format": "date-time"},
+    ),
+]
+Duration = Annotated[str, msgspec.Meta(description="numbers with units: ms, s, m, h", examples=["1h30m"])]
+
 
 class OnceShape(Input, frozen=True, tag="once", tag_field="kind"):
     """One slot, at `run_at`."""
 
-    run_at: str
+    run_at: Instant
 
 
 class EveryShape(Input, frozen=True, tag="every", tag_field="kind"):
     """A slot every so often, from `start_at` or from now on."""
 
-    every: str
-    start_at: str | None = None
-    end_at: str | None = None
-    jitter: str | None = None
+    every: Duration
+    start_at: Instant | None = None
+    end_at: Instant | None = None
+    jitter: Duration | None = None
 
 
 class CronShape(Input, frozen=True, tag="cron", tag_field="kind"):
@@ -35,9 +46,9 @@ class CronShape(Input, frozen=True, tag="cron", tag_field="kind"):
 
     expr: str
     timezone: str | None = None
-    start_at: str | None = None
-    end_at: str | None = None
-    jitter: str | None = None
+    start_at: Instant | None = None
+    end_at: Instant | None = None
+    jitter: Duration | None = None
 
 
 ScheduleShape = OnceShape | EveryShape | CronShape
@@ -93,13 +104,18 @@ class Problems:
     def collect(self, error: InvalidArgument) -> None:
         self._found += error.problems
 
+    @property
+    def any(self) -> bool:
+        return bool(self._found)
+
     def raise_any(self) -> None:
         if self._found:
             raise InvalidArgument(self._found)
 
 
 _SOME_INSTANT = datetime.fromisoformat("2000-01-01T00:00:00+00:00")
-_SOME_SPAN = timedelta(hours=1)
+# Longer than any jitter, which would otherwise be blamed for an interval that could not be read.
+_SOME_SPAN = timedelta(days=365_000)
 
 
 def read_schedule(shape: ScheduleShape, now: datetime, timezone: str, problems: Problems) -> Schedule:

@@ -9,7 +9,7 @@ import msgspec
 
 from ksana.api.kit import Call, Input, Route, Scope, Timestamp, timestamp
 from ksana.api.services import Services
-from ksana.api.v2.schedule_shapes import CronShape, Problems, ScheduleShape, read_schedule
+from ksana.api.v2.schedule_shapes import Instant, Problems, ScheduleShape, read_schedule
 from ksana.domain.explain import explain
 from ksana.domain.schedules import CronSchedule, Once, next_slot, validate
 from ksana.domain.times import zone
@@ -19,7 +19,7 @@ class PreviewInput(Input, frozen=True):
     """A schedule to look at, from an instant on (now unless said otherwise)."""
 
     schedule: ScheduleShape
-    from_at: str | None = None
+    from_at: Instant | None = None
     count: Annotated[int, msgspec.Meta(ge=1, le=100)] = 5
 
 
@@ -41,12 +41,14 @@ async def preview(call: Call[PreviewInput, None]) -> PreviewView:
     problems.raise_any()
     validate(schedule)
     slots: list[datetime] = []
-    slot = schedule.run_at if isinstance(schedule, Once) else next_slot(schedule, after)
+    slot = next_slot(schedule, after)
     while slot is not None and len(slots) < body.count:
         slots.append(slot)
         slot = next_slot(schedule, slot)
     normalized, notes = None, list[str]()
-    if isinstance(schedule, CronSchedule) and isinstance(body.schedule, CronShape):
+    if isinstance(schedule, Once) and not slots:
+        notes.append("run_at has passed: a job made now would be recorded as missed, not run")
+    if isinstance(schedule, CronSchedule):
         explained = explain(schedule.expr, zone(schedule.timezone), after, body.count)
         normalized, notes = explained.normalized, explained.notes
     return PreviewView(normalized, [timestamp(slot) for slot in slots], notes)

@@ -136,7 +136,7 @@ class MysqlDatabase:
             raise _explained(error) from error
         finally:
             # The lock goes with the connection, whatever happened.
-            connection.close()
+            await connection.ensure_closed()
 
     def _tx(self, connection: Any) -> MysqlTx:
         return MysqlTx(connection, self.dialect, self._compiled)

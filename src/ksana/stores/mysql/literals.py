@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ksana.domain.errors import InvalidArgument
 from ksana.stores.sql.compile import Compiled
 
 # Statements larger than a server's packet are refused; bodies may be megabytes, so rows are sent in bounded pieces.
@@ -18,9 +19,16 @@ def literal(value: Any) -> bytes:
     if isinstance(value, int):
         return b"%d" % value
     if isinstance(value, str):
-        return b"'%b'" % _escaped(value.encode())
+        return b"'%b'" % _escaped(_encoded(value))
     # Only what would end the string is escaped: a body near the size of a packet must not grow beyond it.
     return b"_binary'%b'" % _escaped(value)
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidArgument.of("", f"the database cannot hold this text: {error}") from error
 
 
 def _escaped(text: bytes) -> bytes:

@@ -38,6 +38,12 @@ SQLITE = Dialect(
     "sqlite",
     {
         **_partial_indexes(),
+        # Nobody gathers statistics here, and without them a job's whole history looks as short as its live runs.
+        "by_key": "",
+        "by_due": "INDEXED BY ksana_cursors_due",
+        "by_ready": "INDEXED BY ksana_runs_ready",
+        "by_live": "INDEXED BY ksana_runs_live",
+        "by_ended": "INDEXED BY ksana_runs_ended",
         "int": "INTEGER",
         "code": "TEXT",
         "name": "TEXT",
@@ -56,6 +62,11 @@ POSTGRES = Dialect(
     "postgres",
     {
         **_partial_indexes(),
+        "by_key": "",
+        "by_due": "",
+        "by_ready": "",
+        "by_live": "",
+        "by_ended": "",
         "int": "BIGINT",
         # Text sorts the same on every server, and the same as in the other databases.
         "code": 'TEXT COLLATE "C"',
@@ -95,6 +106,12 @@ _INNODB = {
     "where_deadline": "",
     "where_token": "",
     "where_parent": "",
+    # A small table is walked whole if nobody forbids it, and a locking read locks, or waits for, every row it walks over.
+    "by_key": "FORCE INDEX (PRIMARY)",
+    "by_due": "FORCE INDEX (ksana_cursors_due)",
+    "by_ready": "FORCE INDEX (ksana_runs_ready)",
+    "by_live": "FORCE INDEX (ksana_runs_live)",
+    "by_ended": "FORCE INDEX (ksana_runs_ended)",
     "int": "BIGINT",
     "code": "VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin",
     "name": "VARCHAR(255)",

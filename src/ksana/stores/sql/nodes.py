@@ -65,7 +65,8 @@ async def lapsed(tx: Tx, catalog: Catalog, now: datetime, limit: int) -> list[Cl
     if len(rows) < limit:
         rows += await tx.rows(PAST_DEADLINE, now=at, limit=limit)
     found = {row[0]: row for row in rows}
-    return await with_jobs(tx, catalog, [run_from_row(row) for row in found.values()][:limit])
+    runs = [run_from_row(row) for row in found.values()][:limit]
+    return await with_jobs(tx, catalog, runs, runs)
 
 
 async def forget_lapsed_nodes(tx: Tx, now: datetime) -> None:

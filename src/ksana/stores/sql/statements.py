@@ -109,33 +109,36 @@ READ_IDENTITY = Statement("SELECT value FROM ksana_identity WHERE one = 1")
 
 JOBS_BY_ID = Statement(f"SELECT {_JOB} {_JOB_FROM} WHERE j.id IN (:ids*)")
 LOCK_CURSORS = Statement(
-    "SELECT job_id, version, slot_limit FROM ksana_cursors WHERE job_id IN (:ids*) ORDER BY job_id {for_update}"
+    "SELECT job_id, version, slot_limit FROM ksana_cursors {by_key} WHERE job_id IN (:ids*)"
+    " ORDER BY job_id {for_update}"
 )
+JOB_VERSIONS = Statement("SELECT job_id, version FROM ksana_cursors WHERE job_id IN (:ids*)")
 DROP_TAGS = Statement("DELETE FROM ksana_tags WHERE job_id IN (:ids*)")
 
 # Firing
 
 DUE_CURSORS = Statement(
-    "SELECT job_id, version, slot_limit, next_slot_at, next_fire_at FROM ksana_cursors"
+    "SELECT job_id, version, slot_limit, next_slot_at, next_fire_at FROM ksana_cursors {by_due}"
     " WHERE next_fire_at <= :now ORDER BY next_fire_at, job_id LIMIT :limit {skip_locked}"
 )
 NEXT_FIRE = Statement(
     "SELECT next_fire_at FROM ksana_cursors WHERE next_fire_at IS NOT NULL ORDER BY next_fire_at LIMIT 1"
 )
 ACTIVE_RUNS = Statement(
-    "SELECT job_id, COUNT(*) FROM ksana_runs WHERE job_id IN (:ids*) AND ended_at IS NULL GROUP BY job_id"
+    "SELECT job_id, COUNT(*) FROM ksana_runs {by_live} WHERE job_id IN (:ids*) AND ended_at IS NULL GROUP BY job_id"
 )
 RUNS_PRESENT = Statement("SELECT id FROM ksana_runs WHERE id IN (:ids*)")
 
 # Turns: moving and claiming
 
-RUN_EPOCHS = Statement("SELECT id, epoch FROM ksana_runs WHERE id IN (:ids*) {for_update}")
+RUN_EPOCHS = Statement("SELECT id, epoch FROM ksana_runs {by_key} WHERE id IN (:ids*) {for_update}")
 DUE_RUNS = Statement(
-    f"SELECT {_RUN} FROM ksana_runs WHERE {{ready}} AND queue = :queue AND priority = :priority AND due_at <= :now"
+    f"SELECT {_RUN} FROM ksana_runs {{by_ready}} WHERE {{ready}} AND queue = :queue AND priority = :priority"
+    " AND due_at <= :now"
     " ORDER BY due_at, id LIMIT :limit {skip_locked}"
 )
 CLAIM_RUNS = Statement(
-    "UPDATE ksana_runs SET state = 'RUNNING', reason = NULL, epoch = epoch + 1, attempt = attempt + 1,"
+    "UPDATE ksana_runs {by_key} SET state = 'RUNNING', reason = NULL, epoch = epoch + 1, attempt = attempt + 1,"
     " node_id = :node_id, deadline_at = NULL, error = '', started_at = COALESCE(started_at, :now) WHERE id IN (:ids*)"
 )
 NEXT_DUE = Statement(
@@ -143,25 +146,26 @@ NEXT_DUE = Statement(
 )
 WAITING_RUNS = Statement(
     # Locked, so that a run canceled at this moment is either seen as canceled or cannot be.
-    "SELECT id FROM ksana_runs WHERE job_id = :job_id AND ended_at IS NULL AND state = 'WAITING' AND reason = 'slot'"
-    " ORDER BY id LIMIT :limit {for_update}"
+    "SELECT id FROM ksana_runs {by_live} WHERE job_id = :job_id AND ended_at IS NULL AND state = 'WAITING'"
+    " AND reason = 'slot' ORDER BY id LIMIT :limit {for_update}"
 )
 ADMIT_RUNS = Statement(
-    "UPDATE ksana_runs SET state = 'SCHEDULED', reason = NULL, epoch = epoch + 1 WHERE id IN (:ids*)"
+    "UPDATE ksana_runs {by_key} SET state = 'SCHEDULED', reason = NULL, epoch = epoch + 1 WHERE id IN (:ids*)"
 )
 HOLDING_RUNS = Statement(
-    "SELECT job_id, COUNT(*) FROM ksana_runs WHERE job_id IN (:ids*) AND ended_at IS NULL AND state <> 'WAITING'"
-    " GROUP BY job_id"
+    "SELECT job_id, COUNT(*) FROM ksana_runs {by_live} WHERE job_id IN (:ids*) AND ended_at IS NULL"
+    " AND state <> 'WAITING' GROUP BY job_id"
 )
 WAITED_JOBS = Statement(
-    "SELECT DISTINCT job_id FROM ksana_runs WHERE job_id IN (:ids*) AND ended_at IS NULL AND state = 'WAITING'"
-    " AND reason = 'slot'"
+    "SELECT DISTINCT job_id FROM ksana_runs {by_live} WHERE job_id IN (:ids*) AND ended_at IS NULL"
+    " AND state = 'WAITING' AND reason = 'slot'"
 )
 RUNS_TO_CANCEL = Statement(
-    f"SELECT {_RUN} FROM ksana_runs WHERE job_id = :job_id AND ended_at IS NULL AND state IN (:states*) {{for_update}}"
+    f"SELECT {_RUN} FROM ksana_runs {{by_live}} WHERE job_id = :job_id AND ended_at IS NULL AND state IN (:states*)"
+    " {for_update}"
 )
 RESTING_RUNS_FOLLOW = Statement(
-    "UPDATE ksana_runs SET job_version = :version WHERE job_id = :job_id AND ended_at IS NULL"
+    "UPDATE ksana_runs {by_live} SET job_version = :version WHERE job_id = :job_id AND ended_at IS NULL"
     " AND state IN ('WAITING', 'SCHEDULED', 'RETRYING')"
 )
 
@@ -205,7 +209,9 @@ FORGET_HEARD = Statement(
 FORGET_UNHEARD = Statement("DELETE FROM ksana_taken WHERE node_id NOT IN (SELECT id FROM ksana_nodes)")
 HELD_NODES = Statement("SELECT DISTINCT node_id FROM ksana_runs WHERE node_id IS NOT NULL")
 LIVE_NODES = Statement("SELECT id FROM ksana_nodes WHERE lease_until > :now")
-RUNS_OF_NODES = Statement(f"SELECT {_RUN} FROM ksana_runs WHERE node_id IN (:node_ids*) ORDER BY id LIMIT :limit")
+RUNS_OF_NODES = Statement(
+    f"SELECT {_RUN} FROM ksana_runs WHERE node_id IN (:node_ids*) ORDER BY node_id, id LIMIT :limit"
+)
 LAPSED_NODES = Statement("SELECT id FROM ksana_nodes WHERE lease_until <= :now")
 PAST_DEADLINE = Statement(f"SELECT {_RUN} FROM ksana_runs WHERE deadline_at <= :now ORDER BY deadline_at LIMIT :limit")
 
@@ -213,8 +219,8 @@ PAST_DEADLINE = Statement(f"SELECT {_RUN} FROM ksana_runs WHERE deadline_at <= :
 
 OLD_RUNS = Statement(
     # Locked, so that a run which is tried again at this moment is not forgotten.
-    "SELECT r.id FROM ksana_runs r WHERE r.state = :state AND r.ended_at < :before AND (r.job_id IS NULL OR r.id <="
-    " (SELECT n.id FROM ksana_runs n WHERE n.job_id = r.job_id ORDER BY n.id DESC LIMIT 1 OFFSET :keep))"
+    "SELECT r.id FROM ksana_runs r {by_ended} WHERE r.state = :state AND r.ended_at < :before"
+    " AND (r.job_id IS NULL OR r.id <= (SELECT n.id FROM ksana_runs n WHERE n.job_id = r.job_id ORDER BY n.id DESC LIMIT 1 OFFSET :keep))"
     " ORDER BY r.ended_at LIMIT :limit {skip_locked}"
 )
 DROP_RUNS = Statement("DELETE FROM ksana_runs WHERE id IN (:ids*)")

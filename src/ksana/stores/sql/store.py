@@ -51,7 +51,11 @@ class SqlStore:
 
     async def open(self) -> None:
         await self._database.open()
-        await migrate.migrate(self._database)
+        try:
+            await migrate.migrate(self._database)
+        except BaseException:
+            await self._database.close()
+            raise
 
     async def close(self) -> None:
         await self._database.close()

@@ -10,7 +10,7 @@ from ksana.domain.moves import Move, advance
 from ksana.domain.policies import Priority
 from ksana.domain.ports import Claim, Claimed, Turn
 from ksana.domain.runs import Attempt, Run
-from ksana.domain.states import Event
+from ksana.domain.states import Event, State
 from ksana.domain.times import to_micros
 from ksana.stores.sql.catalog import Catalog
 from ksana.stores.sql.rows import attempt_to_row, exchange_to_row, move_to_row, run_from_row
@@ -21,6 +21,7 @@ from ksana.stores.sql.statements import (
     DUE_RUNS,
     EXCHANGES,
     HOLDING_RUNS,
+    JOB_VERSIONS,
     LOCK_CURSORS,
     MOVED_RUNS,
     TAKEN,
@@ -101,7 +102,7 @@ async def _claim(tx: Tx, catalog: Catalog, claim: Claim) -> list[Claimed]:
         return []
     await tx.run(CLAIM_RUNS, node_id=claim.node_id, now=to_micros(claim.now), ids=[run.id for run in due])
     runs = [advance(run, Event.CLAIM, claim.now, node_id=claim.node_id) for run in due]
-    return await with_jobs(tx, catalog, runs)
+    return await with_jobs(tx, catalog, runs, [run for run in due if run.state is State.RETRYING])
 
 
 async def _due(tx: Tx, claim: Claim, priority: Priority, limit: int) -> list[Run]:
@@ -121,11 +122,13 @@ def _due_order(run: Run) -> tuple[datetime, int]:
     return run.due_at, run.id
 
 
-async def with_jobs(tx: Tx, catalog: Catalog, runs: Sequence[Run]) -> list[Claimed]:
-    """Each run with the job it belongs to."""
+async def with_jobs(tx: Tx, catalog: Catalog, runs: Sequence[Run], behind: Sequence[Run]) -> list[Claimed]:
+    """Each run with the job it belongs to. Those that may be `behind` were not at rest when their job last changed."""
     wanted: dict[int, int] = {}
     for run in runs:
         if run.job_id is not None:
             wanted[run.job_id] = max(run.job_version, wanted.get(run.job_id, 0))
+    if changed := sorted({run.job_id for run in behind if run.job_id is not None}):
+        wanted.update(await tx.rows(JOB_VERSIONS, ids=changed))
     jobs = await catalog.jobs(tx, wanted.items())
     return [Claimed(run, None if run.job_id is None else jobs.get(run.job_id)) for run in runs]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from ksana.targets.http import templates
-from ksana.targets.http.templates import Place, Template
+from ksana.targets.http.templates import Place, Template, Values
 
 JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
@@ -22,7 +21,7 @@ class Body(msgspec.Struct, frozen=True):
     template: Template | None
     content_type: str | None
 
-    def fill(self, values: Mapping[str, str], given: Any) -> bytes:
+    def fill(self, values: Values, given: Any) -> bytes:
         """The bytes of this attempt."""
         return self.content if self.template is None else self.template.fill(values, given).encode()
 

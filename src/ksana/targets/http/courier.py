@@ -100,7 +100,11 @@ class Courier:
         route = self._routes.known(request.to, loop.time())
         if route is None:
             route = await self._route(request, context, deadline)
-        place, connection = await self._connection(request, route, context, deadline)
+        to = request.to
+        place = Place(to.scheme, to.host, to.port, route.addresses[0])
+        connection = self._pool.idle(place)
+        if connection is None:
+            place, connection = await self._connect(request, route, context, deadline)
         try:
             return await connection.exchange(
                 data, is_head=request.method == "HEAD", most=self._limits.max_response_bytes, deadline=deadline
@@ -110,7 +114,7 @@ class Courier:
         finally:
             self._pool.give_back(place, connection)
 
-    async def _connection(
+    async def _connect(
         self, request: Request, route: Route, context: AttemptContext, deadline: float
     ) -> tuple[Place, Connection]:
         to = request.to
@@ -118,14 +122,12 @@ class Courier:
         failure = Failure(f"no answer within {spoken(context.timeout)}", timed_out=True)
         for address in route.addresses:
             place = Place(to.scheme, to.host, to.port, address)
-            if (connection := self._pool.idle(place)) is not None:
-                return place, connection
             until = min(deadline, loop.time() + context.connect_timeout.total_seconds())
             try:
                 async with asyncio.timeout_at(until):
                     connection = await self._pool.connect(place)
             except OSError as error:
-                failure = not_connected(error, place, context.connect_timeout)
+                failure = not_connected(error, place, min(context.timeout, context.connect_timeout))
             else:
                 route.prefer(address)
                 return place, connection

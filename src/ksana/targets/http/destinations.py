@@ -1,47 +1,65 @@
-"""Where a URL leads. Parsed by the parser the client connects with, so what is checked is what is called."""
+"""Where a URL leads. What is taken apart here is looked up, checked and connected to: nobody parses it again."""
 
 from __future__ import annotations
 
 import re
+import socket
 from base64 import b64encode
 from collections.abc import Sequence
-from ipaddress import IPv6Address, ip_address
-from urllib.parse import unquote_to_bytes
+from ipaddress import IPv4Address, IPv6Address
+from urllib.parse import parse_qsl, quote, unquote_to_bytes, urlencode, urljoin
 
 import msgspec
-from pyreqwest.http import Url
 
 from ksana.targets.http.addresses import Address
 
 MAX_URL = 2048
 
-_ABSOLUTE = re.compile(r"https?://[^/?#\\]", re.IGNORECASE)
-# The parser would drop or repair these silently, and then call something else than what is written.
+_PORTS = {"http": 80, "https": 443}
+_URL = re.compile(
+    r"(?P<scheme>https?)://(?:(?P<userinfo>[^/?#\\@]*)@)?"
+    r"(?P<host>\[[0-9a-f:.]*\]|[^/?#\\@:\[\]]+)(?::(?P<port>[0-9]*))?"
+    r"(?P<path>/[^?#]*)?(?:\?(?P<query>[^#]*))?(?:#.*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+_ABSOLUTE = re.compile(r"https?://[^/?#]", re.IGNORECASE)
 _UNWRITABLE = re.compile(r"[\x00-\x20\x7f]")
+_HOST = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,62})\.)*[a-z0-9_][a-z0-9_-]{0,62}\.?")
+# A name whose last label is a number is an IPv4 address in one of its older spellings, or nothing at all.
+_NUMERIC = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)\.?")
+_KEPT = "!$&'()*+,;=:@/-._~%"
 
 
 class Destination(msgspec.Struct, frozen=True):
     """A URL taken apart; its credentials are kept beside it, never in it."""
 
-    url: Url
     scheme: str
     host: str
     port: int
-    literal: Address | None
-    authorization: str
     target: str
-    """What the request line asks for."""
-    shown: str
-    """The URL as people may see it."""
+    """What the request line asks for: path and query."""
+    literal: Address | None = None
+    authorization: str = ""
 
     @property
     def host_header(self) -> str:
-        return self.host if self.url.port is None else f"{self.host}:{self.port}"
+        return self.host if self.port == _PORTS[self.scheme] else f"{self.host}:{self.port}"
 
-    def with_query(self, pairs: Sequence[tuple[str, str]]) -> Destination:
+    @property
+    def shown(self) -> str:
+        """The URL as people may see it."""
+        mask = "***@" if self.authorization else ""
+        return f"{self.scheme}://{mask}{self.host_header}{self.target}"
+
+    @property
+    def parameters(self) -> set[str]:
+        """The names in the query."""
+        return {name for name, _ in parse_qsl(self.target.partition("?")[2], keep_blank_values=True)}
+
+    def with_parameters(self, pairs: Sequence[tuple[str, str]]) -> Destination:
         """The same with these parameters added."""
-        url = self.url.extend_query(pairs)
-        return msgspec.structs.replace(self, url=url, target=_target(url), shown=_shown(url, bool(self.authorization)))
+        joint = "&" if "?" in self.target else "?"
+        return msgspec.structs.replace(self, target=self.target + joint + urlencode(pairs)) if pairs else self
 
     def shares_credentials_with(self, other: Destination) -> bool:
         """Whether a secret of the one may go to the other: same origin, or its move from http to https."""
@@ -55,60 +73,78 @@ def destination_of(text: str) -> Destination:
     """Parse an absolute http or https URL, or raise ValueError with what is wrong with it."""
     if len(text) > MAX_URL:
         raise ValueError(f"is longer than {MAX_URL} characters")
-    if _UNWRITABLE.search(text):
-        raise ValueError("has a space or control character; write it percent-encoded, a space as %20")
-    if not _ABSOLUTE.match(text):
-        raise ValueError("is not absolute; write http://host/path or https://host/path")
-    try:
-        url = Url(text)
-    except ValueError as error:
-        raise ValueError(f"cannot be read: {error}") from None
-    return _destination(url)
+    return _parsed(text)
 
 
 def redirected(base: Destination, location: str) -> Destination:
     """Where a Location header leads from here, without any credentials it may carry."""
     try:
-        url = base.url.join(location)
+        # A space there is against the rules, common, and understood by every browser.
+        url = urljoin(f"{base.scheme}://{base.host_header}{base.target}", location.strip().replace(" ", "%20"))
     except ValueError as error:
         raise ValueError(f"cannot be read: {error}") from None
-    if url.scheme not in ("http", "https"):
-        raise ValueError(f"leads out of HTTP, to {url.scheme}:")
-    return _destination(url.with_username("").with_password(None))
+    scheme = url.partition(":")[0].lower()
+    if scheme not in _PORTS:
+        raise ValueError(f"leads out of HTTP, to {scheme}:")
+    return msgspec.structs.replace(_parsed(url), authorization="")
 
 
-def _destination(url: Url) -> Destination:
-    host, port = url.host_str, url.port_or_known_default
-    if not host or port is None:
-        raise ValueError("names no host; write http://host/path")
-    username, password = url.username, url.password
-    authorization = ""
-    if username or password:
-        pair = unquote_to_bytes(username) + b":" + unquote_to_bytes(password or "")
-        authorization = "Basic " + b64encode(pair).decode("ascii")
-        url = url.with_username("").with_password(None)
-    if url.fragment is not None:
-        url = url.with_fragment(None)
+def _parsed(text: str) -> Destination:
+    if not _ABSOLUTE.match(text):
+        raise ValueError("is not absolute; write http://host/path or https://host/path")
+    if _UNWRITABLE.search(text):
+        raise ValueError("has a space or control character; write it percent-encoded, a space as %20")
+    match = _URL.fullmatch(text)
+    if match is None:
+        raise ValueError("cannot be read; write http://host:port/path?query")
+    scheme = match["scheme"].lower()
+    host, literal = _host(match["host"])
     return Destination(
-        url=url,
-        scheme=url.scheme,
+        scheme=scheme,
         host=host,
-        port=port,
-        literal=None if url.domain is not None else _literal(host),
-        authorization=authorization,
-        target=_target(url),
-        shown=_shown(url, bool(authorization)),
+        port=_port(match["port"]) if match["port"] else _PORTS[scheme],
+        target=_target(match["path"], match["query"]),
+        literal=literal,
+        authorization=_authorization(match["userinfo"]) if match["userinfo"] else "",
     )
 
 
-def _target(url: Url) -> str:
-    return url.path if url.query_string is None else f"{url.path}?{url.query_string}"
+def _host(text: str) -> tuple[str, Address | None]:
+    host = text.lower()
+    if host.startswith("["):
+        try:
+            v6 = IPv6Address(host[1:-1])
+        except ValueError:
+            raise ValueError(f"has {text!r} for a host, which is no IPv6 address") from None
+        return f"[{v6}]", v6
+    if not host.isascii():
+        try:
+            host = host.encode("idna").decode("ascii")
+        except UnicodeError:
+            raise ValueError(f"has {text!r} for a host, which is no host name") from None
+    if len(host) > 253 or not _HOST.fullmatch(host):
+        raise ValueError(f"has {text!r} for a host, which is no host name")
+    if not _NUMERIC.fullmatch(host):
+        return host, None
+    try:
+        v4 = IPv4Address(socket.inet_aton(host.rstrip(".")))
+    except OSError:
+        raise ValueError(f"has {text!r} for a host, which is no IPv4 address") from None
+    return str(v4), v4
 
 
-def _shown(url: Url, has_credentials: bool) -> str:
-    text = str(url)
-    return text.replace("://", "://***@", 1) if has_credentials else text
+def _port(text: str) -> int:
+    if len(text) > 5 or not 0 < int(text) < 65536:
+        raise ValueError("has a port that is not between 1 and 65535")
+    return int(text)
 
 
-def _literal(host: str) -> Address:
-    return IPv6Address(host[1:-1]) if host.startswith("[") else ip_address(host)
+def _target(path: str | None, query: str | None) -> str:
+    target = quote(path or "/", safe=_KEPT)
+    return target if query is None else f"{target}?{quote(query, safe=_KEPT + '?[]')}"
+
+
+def _authorization(userinfo: str) -> str:
+    username, _, password = userinfo.partition(":")
+    pair = unquote_to_bytes(username) + b":" + unquote_to_bytes(password)
+    return "Basic " + b64encode(pair).decode("ascii")

@@ -7,9 +7,8 @@ from ksana.targets.http.plans import BODY_METHODS, Headers, Request
 
 def encoded(request: Request, headers: Headers) -> bytes:
     """The request as it goes over the wire; ValueError if a value would end its line early."""
-    names = {name.lower() for name, _ in headers}
     lines = [f"{request.method} {request.to.target} HTTP/1.1"]
-    if "host" not in names:
+    if not request.has_host:
         lines.append(f"Host: {request.to.host_header}")
     lines += [f"{name}: {value}" for name, value in headers]
     # Some servers answer 411 if an expected body is not announced, even as empty.

@@ -14,13 +14,13 @@ from ksana.targets.http.bodies import JSON, Body, body_of, inferred_type, with_c
 from ksana.targets.http.config import HttpConfig, Mode, checked, value_problem
 from ksana.targets.http.destinations import Destination, destination_of
 from ksana.targets.http.redaction import Secrets
-from ksana.targets.http.templates import Place, Template
+from ksana.targets.http.templates import Place, Template, Values
 from ksana.targets.http.variables import (
     ATTEMPT_HEADERS,
     CALLBACK_HEADERS,
     PROTECTED_HEADERS,
+    Variables,
     attempt_values,
-    variables,
 )
 
 BODY_METHODS = ("POST", "PUT", "PATCH")
@@ -38,6 +38,8 @@ class Request(msgspec.Struct, frozen=True):
     body: bytes
     is_async: bool
     has_secrets: bool
+    has_host: bool
+    """Whether the job has a Host header of its own."""
     is_signed: bool
     """Whether a signature may go with it, if there is a secret to sign with."""
 
@@ -86,7 +88,7 @@ class Plan:
         if self._is_static and not is_async:
             assert self._to is not None
             return self._ready(self._to, headers, self._body.content, False)
-        values = variables(context)
+        values = Variables(context)
         to = self._to or self._destination(values, context.input)
         headers += [self._header(name, template, values, context.input) for name, template in self._filled]
         body = self._body.fill(values, context.input)
@@ -101,7 +103,7 @@ class Plan:
         if to.authorization and "authorization" not in self._names:
             headers.append(("Authorization", to.authorization))
             has_secrets = True
-        return Request(self._method, to, headers, body, is_async, has_secrets, True)
+        return Request(self._method, to, headers, body, is_async, has_secrets, "host" in self._names, True)
 
     def _attempt_headers(self, context: AttemptContext) -> Headers:
         pairs = zip(ATTEMPT_HEADERS, attempt_values(context), strict=True)
@@ -109,7 +111,7 @@ class Plan:
             return list(pairs)
         return [pair for pair in pairs if pair[0].lower() not in self._names]
 
-    def _destination(self, values: Mapping[str, str], given: Any) -> Destination:
+    def _destination(self, values: Values, given: Any) -> Destination:
         assert self._url is not None
         text = self._url.fill(values, given)
         try:
@@ -118,7 +120,7 @@ class Plan:
             raise ValueError(f"target.url, filled in as {text[:200]!r}, {error}") from None
 
     @staticmethod
-    def _header(name: str, template: Template, values: Mapping[str, str], given: Any) -> tuple[str, str]:
+    def _header(name: str, template: Template, values: Values, given: Any) -> tuple[str, str]:
         value = template.fill(values, given)
         if problem := value_problem(value):
             raise ValueError(f"target.headers.{name}, filled in, {problem}")
@@ -133,9 +135,9 @@ class Plan:
         if body or self._method in BODY_METHODS:
             body = with_callback(body, url, token)
         elif self._method == "GET":
-            there = {name for name, _ in to.url.query_pairs}
+            there = to.parameters
             asked = [("callback_url", url), ("callback_token", token)]
-            to = to.with_query([pair for pair in asked if pair[0] not in there])
+            to = to.with_parameters([pair for pair in asked if pair[0] not in there])
         return to, body
 
 

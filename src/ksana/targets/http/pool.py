@@ -5,11 +5,8 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections import OrderedDict
-from functools import partial
 from typing import NamedTuple
 
-from ksana.targets.http.addresses import Address
-from ksana.targets.http.destinations import Destination
 from ksana.targets.http.flights import Flights
 from ksana.targets.http.limits import Limits
 from ksana.targets.http.wire import Connection
@@ -21,7 +18,7 @@ class Place(NamedTuple):
     scheme: str
     host: str
     port: int
-    address: Address
+    address: str
 
 
 class Pool:
@@ -55,7 +52,7 @@ class Pool:
         loop = asyncio.get_running_loop()
         _, connection = await loop.create_connection(
             Connection,
-            str(place.address),
+            place.address,
             place.port,
             ssl=context,
             server_hostname=place.host.strip("[]").rstrip(".") if secure else None,
@@ -93,8 +90,10 @@ class Pool:
 
     async def _trust(self) -> ssl.SSLContext:
         # Reading the system's root certificates takes milliseconds, which the loop must not stand still for.
-        self._context = await asyncio.to_thread(ssl.create_default_context)
-        return self._context
+        context = await asyncio.to_thread(ssl.create_default_context)
+        context.set_alpn_protocols(["http/1.1"])
+        self._context = context
+        return context
 
     def _drop(self, waiting: list[Connection]) -> None:
         self._idle_count -= 1
@@ -106,10 +105,9 @@ class Pool:
 
     def _sweep(self) -> None:
         oldest = asyncio.get_running_loop().time() - self._limits.idle_timeout.total_seconds()
-        is_fresh = partial(_is_fresh, oldest)
         for place, waiting in list(self._idle.items()):
             for connection in waiting:
-                if not is_fresh(connection):
+                if connection.idle_since <= oldest:
                     connection.abort()
             kept = [connection for connection in waiting if connection.is_reusable]
             self._idle_count -= len(waiting) - len(kept)
@@ -120,7 +118,3 @@ class Pool:
         self._sweeper = None
         if self._idle:
             self._sweep_later()
-
-
-def _is_fresh(oldest: float, connection: Connection) -> bool:
-    return connection.idle_since > oldest

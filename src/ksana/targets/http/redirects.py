@@ -30,6 +30,7 @@ def next_request(request: Request, status: int, location: str, secrets: Secrets)
             following,
             headers=[pair for pair in secrets.without(following.headers) if pair[0].lower() != "host"],
             has_secrets=False,
+            has_host=False,
             is_signed=False,
         )
     return following

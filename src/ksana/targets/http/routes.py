@@ -35,13 +35,13 @@ class Route:
 
     __slots__ = ("addresses", "expires_at")
 
-    def __init__(self, addresses: tuple[Address, ...], expires_at: float) -> None:
+    def __init__(self, addresses: tuple[str, ...], expires_at: float) -> None:
         self.addresses = addresses
         self.expires_at = expires_at
 
-    def prefer(self, address: Address) -> None:
+    def prefer(self, address: str) -> None:
         """Begin with this one from now on."""
-        if address is self.addresses[0]:
+        if address == self.addresses[0]:
             return
         self.addresses = (address, *(other for other in self.addresses if other != address))
 
@@ -90,7 +90,7 @@ class Routes:
 
     def _checked(self, host: str, found: Sequence[Address], expires_at: float) -> Route:
         refusals = [self._policy.refusal(host, address) for address in found]
-        allowed = [address for address, refusal in zip(found, refusals, strict=True) if refusal is None]
+        allowed = [str(address) for address, refusal in zip(found, refusals, strict=True) if refusal is None]
         if not allowed:
             raise RefusedError(refusals[0])
         before = self._known.get(host)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any
 
 from ksana import __version__
 from ksana.domain.errors import InvalidArgument, Problem
@@ -31,7 +31,7 @@ class HttpTarget:
     """Makes HTTP calls. A `signing_secret` adds a Standard Webhooks signature; `redact` names further headers
     whose values are never kept."""
 
-    kind: ClassVar[str] = "http"
+    kind: str = "http"
 
     def __init__(
         self,
@@ -66,7 +66,8 @@ class HttpTarget:
             request = self._request(context, config)
         except InvalidArgument as error:
             return Outcome(Verdict.FAIL, f"not called: {error.message}")
-        except ValueError as error:
+        except (ValueError, TypeError, RecursionError) as error:
+            # What was filled in cannot be sent, or the run's input cannot be written as JSON.
             return Outcome(Verdict.FAIL, f"not called: {error}")
         return await self._courier.deliver(request, context)
 

@@ -7,9 +7,9 @@ marker, a header, a path or a JSON key. What cannot be filled (an unknown name, 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote, quote_plus
 
 import msgspec
@@ -53,12 +53,19 @@ class Place(StrEnum):
     JSON_VALUE = "json value"
 
 
+class Values(Protocol):
+    """Where the values of an attempt come from, by the names in `NAMES`."""
+
+    def __getitem__(self, name: str, /) -> str: ...
+
+
 class Slot(msgspec.Struct, frozen=True):
     """A marker: what it reads in the source, what it names, and where the value goes."""
 
     source: str
     path: tuple[str, ...]
     place: Place
+    escape: Callable[[Any], str]
 
 
 class Template(msgspec.Struct, frozen=True):
@@ -66,7 +73,7 @@ class Template(msgspec.Struct, frozen=True):
 
     parts: tuple[str | Slot, ...]
 
-    def fill(self, values: Mapping[str, str], given: Any) -> str:
+    def fill(self, values: Values, given: Any) -> str:
         """The text with every slot filled from the attempt's values and the run's input."""
         return "".join(part if isinstance(part, str) else _filled(part, values, given) for part in self.parts)
 
@@ -110,7 +117,7 @@ def _compiled(source: str, slots: Iterator[tuple[int, int, Slot]]) -> Template |
 def _text_slots(source: str, place: Place) -> Iterator[tuple[int, int, Slot]]:
     for match in _IN_TEXT.finditer(source):
         if path := _known(match["path"]):
-            yield match.start(), match.end(), Slot(match[0], path, place)
+            yield match.start(), match.end(), _slot(match[0], path, place)
 
 
 def _json_slots(source: str) -> Iterator[tuple[int, int, Slot]]:
@@ -126,15 +133,15 @@ def _json_slots(source: str) -> Iterator[tuple[int, int, Slot]]:
                 position, in_string = match.start() + 1, False
             elif is_object:
                 start = match.end("colon")
-                yield start, match.end(), Slot(source[start : match.end()], (match["key"],), Place.JSON_VALUE)
+                yield start, match.end(), _slot(source[start : match.end()], (match["key"],), Place.JSON_VALUE)
         elif match["path"] and (path := _known(match["path"])):
             start, end = match.span()
             if in_string and path[0] == INPUT and _is_whole_value(source, start, end):
                 in_string, position = False, end + 1
-                yield start - 1, end + 1, Slot(source[start - 1 : end + 1], path, Place.JSON_VALUE)
+                yield start - 1, end + 1, _slot(source[start - 1 : end + 1], path, Place.JSON_VALUE)
             else:
                 place = Place.JSON_STRING if in_string else Place.JSON_VALUE
-                yield start, end, Slot(match[0], path, place)
+                yield start, end, _slot(match[0], path, place)
 
 
 def _is_whole_value(source: str, start: int, end: int) -> bool:
@@ -146,15 +153,15 @@ def _known(dotted: str) -> tuple[str, ...] | None:
     return path if path[0] == INPUT or dotted in NAMES else None
 
 
-def _filled(slot: Slot, values: Mapping[str, str], given: Any) -> str:
+def _filled(slot: Slot, values: Values, given: Any) -> str:
     if slot.path[0] != INPUT:
         value: Any = values[slot.path[0]]
         # An id or a count written outside of quotes is meant as a number.
         if slot.place is Place.JSON_VALUE and not slot.source.startswith('"') and _NUMBER.fullmatch(value):
             return str(value)
-        return _ESCAPES[slot.place](value)
+        return slot.escape(value)
     value = _at(given, slot.path[1:])
-    return slot.source if value is _MISSING else _ESCAPES[slot.place](value)
+    return slot.source if value is _MISSING else slot.escape(value)
 
 
 _MISSING = object()
@@ -186,3 +193,7 @@ _ESCAPES: dict[Place, Callable[[Any], str]] = {
     Place.JSON_STRING: lambda value: _json(_text(value))[1:-1],
     Place.JSON_VALUE: _json,
 }
+
+
+def _slot(source: str, path: tuple[str, ...], place: Place) -> Slot:
+    return Slot(source, path, place, _ESCAPES[place])

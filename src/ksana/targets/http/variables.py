@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
+from functools import lru_cache
 
 from ksana.domain.outcomes import AttemptContext
 
@@ -41,26 +43,36 @@ def attempt_values(context: AttemptContext) -> tuple[str, ...]:
     )
 
 
-def variables(context: AttemptContext) -> dict[str, str]:
-    """The values of the template markers."""
-    run_id, planned_at = str(context.run_id), instant(context.planned_at)
-    return {
-        "run_id": run_id,
-        "job_id": context.job_ref,
-        "job_name": context.job_name,
-        "task_id": context.job_ref,
-        "scheduled_at": planned_at,
-        "scheduled_time": planned_at,
-        "triggered_at": instant(context.triggered_at),
-        "attempt": str(context.attempt),
-        "fence": str(context.fence),
-        "trace_id": context.trace_id,
-        "callback_url": context.callback_url,
-        "callback_token": context.callback_token,
-        "idempotency_key": run_id,
-    }
+class Variables:
+    """The values of the template markers, each made when it is asked for."""
+
+    __slots__ = ("_context",)
+
+    def __init__(self, context: AttemptContext) -> None:
+        self._context = context
+
+    def __getitem__(self, name: str) -> str:
+        return VARIABLES[name](self._context)
 
 
+@lru_cache(maxsize=1024)
 def instant(at: datetime) -> str:
     """RFC 3339 in UTC, with a fraction only where there is one."""
     return at.isoformat().replace("+00:00", "Z")
+
+
+VARIABLES: dict[str, Callable[[AttemptContext], str]] = {
+    "run_id": lambda context: str(context.run_id),
+    "job_id": lambda context: context.job_ref,
+    "job_name": lambda context: context.job_name,
+    "task_id": lambda context: context.job_ref,
+    "scheduled_at": lambda context: instant(context.planned_at),
+    "scheduled_time": lambda context: instant(context.planned_at),
+    "triggered_at": lambda context: instant(context.triggered_at),
+    "attempt": lambda context: str(context.attempt),
+    "fence": lambda context: str(context.fence),
+    "trace_id": lambda context: context.trace_id,
+    "callback_url": lambda context: context.callback_url,
+    "callback_token": lambda context: context.callback_token,
+    "idempotency_key": lambda context: str(context.run_id),
+}

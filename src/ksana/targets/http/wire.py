@@ -36,6 +36,10 @@ class BrokenError(LostError):
     """The other side closed or reset the connection."""
 
 
+class StoppedError(LostError):
+    """This side gave up."""
+
+
 class GarbledError(LostError):
     """The other side does not speak HTTP, or too much of it."""
 
@@ -45,9 +49,9 @@ class Connection(asyncio.Protocol):
 
     def __init__(self) -> None:
         self.idle_since = 0.0
+        self.is_lost = False
         self._loop = asyncio.get_running_loop()
         self._waiter: asyncio.Future[Answer] | None = None
-        self._is_lost = False
         self._is_reusable = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -58,21 +62,23 @@ class Connection(asyncio.Protocol):
     @property
     def is_reusable(self) -> bool:
         """Whether another exchange may begin, as far as this side has heard."""
-        return self._is_reusable and not self._is_lost
+        return self._is_reusable and not self.is_lost
 
     def is_quiet(self) -> bool:
         """Whether nothing has come in on an idle connection, not even its end, which the loop may not have seen yet."""
-        poll = select.poll()
-        poll.register(self._fd, select.POLLIN)
-        return not poll.poll(0)
+        return not _is_readable(self._fd)
 
     def abort(self) -> None:
-        """Close at once."""
+        """Close at once, whatever is under way."""
         self._is_reusable = False
+        if self._waiter is not None:
+            self._fail(StoppedError("", self._partial()))
         self._transport.abort()
 
     async def exchange(self, request: bytes, *, is_head: bool, most: int, deadline: float) -> Answer:
         """Send a request and read its answer, of the body no more than `most` bytes, until the loop's `deadline`."""
+        if self.is_lost:
+            raise BrokenError("", None)
         self._is_head = is_head
         self._most = most
         self._received = 0
@@ -83,7 +89,8 @@ class Connection(asyncio.Protocol):
         self._headers: list[tuple[bytes, bytes]] = []
         self._body: list[bytes] = []
         self._parser = httptools.HttpResponseParser(self)
-        waiter = self._waiter = self._loop.create_future()
+        waiter: asyncio.Future[Answer] = self._loop.create_future()
+        self._waiter = waiter
         timer = self._loop.call_at(deadline, self._expire)
         self._transport.write(request)
         try:
@@ -109,8 +116,12 @@ class Connection(asyncio.Protocol):
         if not self._is_done and self._received > _MOST_HEAD + _MOST_FRAMING * self._kept:
             self._fail(GarbledError("it sends headers without end", self._partial()))
 
+    def eof_received(self) -> None:
+        # The transport closes now, but tells of it only on a later turn of the loop.
+        self._is_reusable = False
+
     def connection_lost(self, exc: Exception | None) -> None:
-        self._is_lost = True
+        self.is_lost = True
         if self._waiter is None or self._is_done:
             return
         if exc is None and self._has_head and self._ends_with_connection():
@@ -173,15 +184,34 @@ class Connection(asyncio.Protocol):
 
     def _answer(self) -> Answer:
         headers: dict[str, str] = {}
+        repeated: dict[str, list[str]] = {}
         for raw_name, raw_value in self._headers:
             name, value = raw_name.decode("latin-1").lower(), _text(raw_value)
-            headers[name] = f"{headers[name]}, {value}" if name in headers else value
+            if name in headers:
+                repeated.setdefault(name, [headers[name]]).append(value)
+            else:
+                headers[name] = value
+        for name, values in repeated.items():
+            headers[name] = ", ".join(values)
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         is_longer = self._kept > self._most
         return Answer(self._status, headers, body[: self._most] if is_longer else body, is_longer)
 
     def _ends_with_connection(self) -> bool:
         return not any(name.lower() in (b"content-length", b"transfer-encoding") for name, _ in self._headers)
+
+
+if hasattr(select, "poll"):
+
+    def _is_readable(fd: int) -> bool:
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        return bool(poll.poll(0))
+
+else:  # Windows
+
+    def _is_readable(fd: int) -> bool:
+        return bool(select.select([fd], [], [], 0)[0])
 
 
 def _is_interim(status: int) -> bool:

@@ -84,7 +84,7 @@ CREATE INDEX ksana_runs_ready ON ksana_runs ({ready_index}) {where_ready};
 CREATE INDEX ksana_runs_live ON ksana_runs ({live_index}) {where_live};
 CREATE INDEX ksana_runs_job ON ksana_runs (job_id, id);
 CREATE INDEX ksana_runs_ended ON ksana_runs (state, ended_at) {where_ended};
-CREATE INDEX ksana_runs_node ON ksana_runs (node_id) {where_held};
+CREATE INDEX ksana_runs_node ON ksana_runs (node_id, id) {where_held};
 CREATE INDEX ksana_runs_deadline ON ksana_runs (deadline_at) {where_deadline};
 CREATE UNIQUE INDEX ksana_runs_token ON ksana_runs (callback_token) {where_token};
 CREATE INDEX ksana_runs_parent ON ksana_runs (parent_id, step) {where_parent};

@@ -1,0 +1,1 @@
+"""Other schedulers, each at its best known settings, installed apart and measured beside us."""

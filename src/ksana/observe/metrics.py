@@ -1,0 +1,307 @@
+"""Counts what the engine says happened, and writes it out for Prometheus.
+
+Series per job end when their job does; beyond `max_jobs` jobs, further ones share the label value `other`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Final
+
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+
+from ksana.domain.errors import StoreUnavailable
+from ksana.domain.fires import Gap
+from ksana.domain.jobs import Job
+from ksana.domain.moves import Move
+from ksana.domain.outcomes import Exchange
+from ksana.domain.ports import Claimed, Store
+from ksana.domain.queries import Counts
+from ksana.domain.runs import Run, Trigger
+from ksana.domain.states import Reason, State
+from ksana.observe.exposition import CONTENT_TYPE, OTHER, Distribution
+from ksana.observe.series import DELAY_BOUNDS, RUN_BOUNDS, Series
+
+MAX_JOBS: Final = 5000
+
+_FRESH: Final = timedelta(seconds=1)
+# How many jobs are looked up per scrape to see whether they still exist, in turn.
+_LOOKED_UP: Final = 500
+_REMEMBERED_GONE: Final = 10_000
+
+_FAILURES: Final = frozenset({State.FAILED, State.TIMEOUT, State.DEAD_LETTER})
+_LATE_GAPS: Final = frozenset({Reason.MISFIRE, Reason.CATCH_UP_LIMIT})
+# A run that goes back for one of these did not fail.
+_NO_RETRY: Final = frozenset({Reason.OPERATOR, Reason.SHUTDOWN})
+_DECISIONS: Final = {State.SKIPPED: "skipped", State.MISSED: "missed"}
+_METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
+
+
+class _JobSeries:
+    """Where the numbers of one job go: its labels, and its durations at hand."""
+
+    __slots__ = ("durations", "schedule_id", "task_id")
+
+    def __init__(self, task_id: str, durations: Distribution) -> None:
+        self.task_id = task_id
+        self.schedule_id = ""
+        self.durations = durations
+
+
+class MetricsObserver:
+    """Counts what the engine says happened. One per node; nothing is shared between two of them.
+
+    `now` reads the clock by which the engine plans: what has passed since a batch was begun is how long it took.
+    """
+
+    def __init__(self, now: Callable[[], datetime], *, version: str, max_jobs: int = MAX_JOBS) -> None:
+        self._now = now
+        self._max_jobs = max_jobs
+        self._jobs: dict[int, _JobSeries] = {}
+        self._gone: dict[int, None] = {}
+        self._refreshed_at: datetime | None = None
+        self._refreshing = asyncio.Lock()
+        self._executing_now: Callable[[], int] | None = None
+        self._succeeded = self._failed = self._requeued = self._attempts = 0
+        self._process = CollectorRegistry()
+        ProcessCollector(registry=self._process)
+        self._tables = tables = Series(max_jobs)
+
+        # Series that exist from the start make the first event visible as a rise.
+        tables.build.set(version, platform.python_version(), to=1)
+        tables.store_up.set(to=1)
+        for table in (tables.fenced, tables.outages, tables.clock_jumps):
+            table.add(amount=0)
+        for decision in ("fired", "skipped", "missed", "left_out"):
+            tables.fires.add(decision, amount=0)
+        for state in (State.SUCCESS, *sorted(_FAILURES)):
+            tables.ended.add(state.value, amount=0)
+        self._scanned = tables.scans.child()
+        self._late = tables.lateness.child()
+        self._by_kind: dict[str, Distribution] = {}
+        self._other = _JobSeries(OTHER, Distribution(len(RUN_BOUNDS)))
+        self._other.schedule_id = OTHER
+
+    # What the engine says
+
+    def on_fired(self, runs: Sequence[Claimed], gaps: Sequence[Gap], now: datetime) -> None:
+        took = max(0.0, (self._now() - now).total_seconds())
+        self._tables.scans.observe(self._scanned, took)
+        fired = 0
+        for one in runs:
+            run, job = one.run, one.job
+            is_late = run.trigger is Trigger.CATCH_UP or run.state is State.MISSED
+            if is_late and run.job_id is not None:
+                self._tables.misfires.add(self._series(run.job_id).task_id)
+            if run.ended_at is not None:
+                self._tables.fires.add(_DECISIONS.get(run.state, "fired"))
+                self._count_ended(run.kind, run.state, 1)
+                continue
+            fired += 1
+            if job is not None:
+                self._count_enqueued(job, took, now)
+        self._tables.fires.add("fired", amount=fired)
+        for gap in gaps:
+            self._tables.fires.add("left_out", amount=gap.count)
+            if gap.reason in _LATE_GAPS:
+                self._tables.misfires.add(self._series(gap.job_id).task_id, amount=gap.count)
+
+    def on_started(self, claimed: Sequence[Claimed], now: datetime) -> None:
+        late = self._late
+        counts, total = late.counts, 0.0
+        for one in claimed:
+            seconds = (now - one.run.due_at).total_seconds()
+            if seconds < 0:
+                seconds = 0.0
+            counts[bisect_left(DELAY_BOUNDS, seconds)] += 1
+            total += seconds
+        late.total += total
+
+    def on_moved(self, moves: Sequence[tuple[Move, Job | None]], now: datetime) -> None:
+        # The hottest loop of this room: numbers go straight into lists, and only what is rare costs a call.
+        ended: dict[tuple[str, State], int] = {}
+        by_kind, jobs = self._by_kind, self._jobs
+        for move, _ in moves:
+            run = move.run
+            attempt = move.attempt
+            if attempt is not None and attempt.exchange is not None:
+                self._count_exchange(attempt.exchange)
+            ended_at = run.ended_at
+            if ended_at is None:
+                self._count_unfinished(run)
+                continue
+            kind = run.kind
+            key = (kind, run.state)
+            ended[key] = ended.get(key, 0) + 1
+            started_at = run.started_at
+            if started_at is None:
+                continue
+            seconds = (ended_at - started_at).total_seconds()
+            bucket = bisect_left(RUN_BOUNDS, seconds)
+            of_kind = by_kind.get(kind) or self._of_kind(kind)
+            of_kind.counts[bucket] += 1
+            of_kind.total += seconds
+            job_id = run.job_id
+            if job_id is not None:
+                of_job = (jobs.get(job_id) or self._series(job_id)).durations
+                of_job.counts[bucket] += 1
+                of_job.total += seconds
+        for (kind, state), count in ended.items():
+            self._count_ended(kind, state, count)
+
+    def on_lost(self, run_ids: Iterable[int], now: datetime) -> None:
+        self._tables.fenced.add(amount=sum(1 for _ in run_ids))
+
+    def on_store(self, available: bool, error: str) -> None:
+        self._tables.store_up.set(to=int(available))
+        if not available:
+            self._tables.outages.add()
+
+    def on_clock_jump(self, jump: timedelta) -> None:
+        self._tables.clock_jumps.add()
+
+    # What others say
+
+    def watch_executing(self, executing: Callable[[], int]) -> None:
+        """Ask `executing` at each scrape how many attempts are under way."""
+        self._executing_now = executing
+
+    def count_schedule_error(self, schedule_id: str) -> None:
+        """A due slot of this schedule could not be made a run."""
+        self._tables.enqueued.add(schedule_id, "error")
+
+    def count_lock_failure(self, schedule_id: str) -> None:
+        """The lock of this schedule could not be asked for."""
+        self._tables.lock_failures.add(schedule_id)
+
+    def count_lock_contended(self, schedule_id: str) -> None:
+        """Somebody else held the lock of this schedule."""
+        self._tables.lock_contended.add(schedule_id)
+
+    def forget_job(self, job_id: int) -> None:
+        """Drop the series of a job that was deleted."""
+        # A run of it may still be under way, and its end must not bring the series back.
+        self._gone[job_id] = None
+        if len(self._gone) > _REMEMBERED_GONE:
+            del self._gone[next(iter(self._gone))]
+        series = self._jobs.pop(job_id, None)
+        if series is None:
+            return
+        self._tables.forget_task(series.task_id)
+        if series.schedule_id:
+            self._tables.forget_schedule(series.schedule_id)
+
+    # Scraping
+
+    async def refresh(self, store: Store, now: datetime) -> None:
+        """Read what only the store knows, at most once a second. While it is away, its series are absent, not stale."""
+        async with self._refreshing:
+            if self._refreshed_at is not None and abs(now - self._refreshed_at) < _FRESH:
+                return
+            try:
+                counts = await store.counts(now)
+                await self._look_up_jobs(store)
+            except StoreUnavailable:
+                for table in self._tables.counted:
+                    table.values.clear()
+                return
+            self._show(counts, now)
+            self._refreshed_at = now
+
+    def render(self) -> tuple[bytes, str]:
+        """All series as text, and its content type."""
+        failed_or_not = self._succeeded + self._failed
+        self._tables.success_rate.set(to=self._succeeded / failed_or_not if failed_or_not else 0)
+        self._tables.retry_rate.set(to=self._requeued / self._attempts if self._attempts else 0)
+        if self._executing_now is not None:
+            self._tables.executing.set(to=self._executing_now())
+        return self._tables.text().encode() + generate_latest(self._process), CONTENT_TYPE
+
+    def _show(self, counts: Counts, now: datetime) -> None:
+        self._tables.tasks.set("ENABLED", to=counts.enabled_jobs)
+        self._tables.tasks.set("DISABLED", to=counts.disabled_jobs)
+        self._tables.callbacks.set(to=counts.unfinished.get(State.CALLBACK_PENDING, 0))
+        self._tables.due.set(to=counts.due)
+        oldest = counts.oldest_due_at
+        self._tables.lag.set(to=0 if oldest is None else max(0.0, (now - oldest).total_seconds()))
+        self._tables.dead_letters.set(to=counts.dead_letters)
+
+    async def _look_up_jobs(self, store: Store) -> None:
+        """See which jobs are gone (maybe deleted on another node) and when the others fire next, some at a time."""
+        ids = list(islice(self._jobs, _LOOKED_UP))
+        if not ids:
+            return
+        found = {job.id: job for job in await store.get_jobs(ids)}
+        for job_id in ids:
+            job = found.get(job_id)
+            if job is None or job.deleted_at is not None:
+                self.forget_job(job_id)
+            elif (series := self._jobs.pop(job_id, None)) is not None:
+                self._jobs[job_id] = series
+                self._show_next_run(series, job)
+
+    def _show_next_run(self, series: _JobSeries, job: Job) -> None:
+        series.schedule_id = _schedule_id(job)
+        if job.next_fire_at is None:
+            self._tables.next_run.drop(series.schedule_id)
+        else:
+            self._tables.next_run.set(series.schedule_id, to=job.next_fire_at.timestamp())
+
+    # Counting
+
+    def _series(self, job_id: int) -> _JobSeries:
+        series = self._jobs.get(job_id)
+        if series is not None:
+            return series
+        if len(self._jobs) >= self._max_jobs or job_id in self._gone:
+            self._other.durations = self._tables.durations.child(OTHER)
+            return self._other
+        task_id = str(job_id)
+        series = self._jobs[job_id] = _JobSeries(task_id, self._tables.durations.child(task_id))
+        return series
+
+    def _of_kind(self, kind: str) -> Distribution:
+        distribution = self._tables.run_seconds.child(kind)
+        if (kind,) in self._tables.run_seconds.children:
+            self._by_kind[kind] = distribution
+        return distribution
+
+    def _count_ended(self, kind: str, state: State, count: int) -> None:
+        self._tables.runs.add(state.value, kind, amount=count)
+        self._tables.ended.add(state.value, amount=count)
+        if state is State.SUCCESS:
+            self._succeeded += count
+            self._attempts += count
+        elif state in _FAILURES:
+            self._failed += count
+            self._attempts += count
+
+    def _count_unfinished(self, run: Run) -> None:
+        if run.state is State.RETRYING and run.reason not in _NO_RETRY:
+            self._requeued += 1
+            self._attempts += 1
+            if run.job_id is not None:
+                self._tables.retries.add(self._series(run.job_id).task_id)
+
+    def _count_exchange(self, exchange: Exchange) -> None:
+        method = exchange.request_line.partition(" ")[0]
+        code = exchange.response_code
+        self._tables.requests.add(method if method in _METHODS else OTHER, "error" if code is None else str(code))
+
+    def _count_enqueued(self, job: Job, took: float, now: datetime) -> None:
+        series = self._series(job.id)
+        if not series.schedule_id:
+            series.schedule_id = _schedule_id(job)
+        schedule_id = series.schedule_id
+        self._tables.enqueued.add(schedule_id, "success")
+        self._tables.enqueuing.observe(self._tables.enqueuing.child(schedule_id), took)
+        self._tables.last_run.set(schedule_id, to=now.timestamp())
+
+
+def _schedule_id(job: Job) -> str:
+    return job.ref or str(job.id)

@@ -1,0 +1,1 @@
+"""Real processes, really killed: what a virtual clock cannot prove."""

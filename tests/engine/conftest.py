@@ -1,0 +1,97 @@
+"""The world the engine is tried in: on SQLite, or on every store where a test is about what the store must bear."""
+
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ksana.domain.ports import Store
+from ksana.stores.open import open_store
+from tests.kit.world import World
+from tests.services.databases import SharedDatabase
+from tests.services.loop import LoopThread
+
+Create = Callable[..., Awaitable[World]]
+
+
+async def migrate(url: str) -> None:
+    store = open_store(url)
+    await store.open()
+    await store.close()
+
+
+@pytest.fixture(scope="session")
+def empty_file(tmp_path_factory: pytest.TempPathFactory, service_loop: LoopThread) -> Path:
+    path = tmp_path_factory.mktemp("world") / "empty.db"
+    service_loop.run(migrate(f"sqlite:///{path}"))
+    return path
+
+
+@pytest.fixture
+def sqlite_world_url(empty_file: Path, tmp_path: Path) -> str:
+    shutil.copy(empty_file, tmp_path / "world.db")
+    return f"sqlite:///{tmp_path}/world.db"
+
+
+@pytest.fixture
+def postgres_world_url(postgres_shared: SharedDatabase) -> str:
+    return postgres_shared.emptied(migrate)
+
+
+@pytest.fixture
+def mysql_world_url(mysql_shared: SharedDatabase) -> str:
+    return mysql_shared.emptied(migrate)
+
+
+class Worlds:
+    """Makes worlds on one database, and puts their stores away after the test."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._stores: list[Store] = []
+        self._worlds: list[World] = []
+
+    async def _store(self) -> Store:
+        store = open_store(self._url)
+        await store.open()
+        self._stores.append(store)
+        return store
+
+    async def create(self, **options: Any) -> World:
+        world = World(self._store, **options)
+        self._worlds.append(world)
+        return await world.open()
+
+    async def close(self) -> None:
+        for world in self._worlds:
+            await world.close()
+        for store in self._stores:
+            await store.close()
+
+
+@pytest.fixture
+async def create_world(sqlite_world_url: str) -> AsyncIterator[Create]:
+    """Make a world with options of the engine said aloud."""
+    worlds = Worlds(sqlite_world_url)
+    yield worlds.create
+    await worlds.close()
+
+
+@pytest.fixture
+async def world(create_world: Create) -> World:
+    return await create_world()
+
+
+@pytest.fixture(params=["sqlite", "postgres", "mysql"])
+async def create_any_world(request: pytest.FixtureRequest) -> AsyncIterator[Create]:
+    """The same on every store."""
+    worlds = Worlds(request.getfixturevalue(f"{request.param}_world_url"))
+    yield worlds.create
+    await worlds.close()
+
+
+@pytest.fixture
+async def any_world(create_any_world: Create) -> World:
+    return await create_any_world()

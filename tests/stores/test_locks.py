@@ -1,0 +1,106 @@
+"""Nodes in each other's way: what one holds in an open transaction must not stop another's work."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from ksana.domain.ports import Store
+from ksana.domain.states import Event
+from ksana.stores.sql import firing, turns
+from ksana.stores.sql.catalog import Catalog
+from ksana.stores.sql.store import SqlStore
+from ksana.stores.sql.tx import Step
+from tests.stores.builders import (
+    NOW,
+    a_claim,
+    a_job,
+    a_move,
+    a_planned_job,
+    a_run,
+    claim,
+    fires,
+    ids,
+    put,
+    slot_run,
+)
+from tests.stores.conftest import MakeStore
+
+# Far beyond any answer, well below the lock timeout: who waits for a lock fails here.
+DEADLINE = 5
+
+
+@pytest.fixture(params=["postgres", "mysql"])
+async def nodes(request: pytest.FixtureRequest) -> AsyncIterator[tuple[SqlStore, Store]]:
+    make: MakeStore = request.getfixturevalue(f"{request.param}_stores")
+    one, other = make(), make()
+    assert isinstance(one, SqlStore)
+    await one.open()
+    await other.open()
+    yield one, other
+    await one.close()
+    await other.close()
+
+
+@asynccontextmanager
+async def held_open(store: SqlStore, step: Step[Any]) -> AsyncIterator[Any]:
+    """Run a step and keep its transaction open."""
+    done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    release = asyncio.Event()
+
+    async def wait(tx: Any) -> None:
+        done.set_result(await step(tx))
+        await release.wait()
+
+    holding = asyncio.ensure_future(store._database.write(wait))
+    yield await done
+    release.set()
+    await holding
+
+
+async def test_an_open_claim_locks_no_more_than_it_took(nodes: tuple[SqlStore, Store]) -> None:
+    one, other = nodes
+    await one.add_jobs([a_job(1)])
+    await put(one, *[a_run(n) for n in range(1, 61)])
+    async with held_open(one, lambda tx: turns.turn(tx, Catalog(), [], a_claim(limit=10))) as turn:
+        async with asyncio.timeout(DEADLINE):
+            rest = await claim(other)
+    assert sorted(ids(turn.claimed) + ids(rest)) == list(range(1, 61))
+    assert len(turn.claimed) == 10
+
+
+async def test_an_open_claim_holds_up_no_new_work(nodes: tuple[SqlStore, Store]) -> None:
+    one, other = nodes
+    await one.add_jobs([a_job(1), a_planned_job(2)])
+    await put(one, *[a_run(n) for n in range(1, 21)])
+    async with held_open(one, lambda tx: turns.turn(tx, Catalog(), [], a_claim(limit=100))):
+        async with asyncio.timeout(DEADLINE):
+            await put(other, a_run(101), a_run(102, 2))
+            await other.fire_due(NOW, 10, fires(runs=lambda due: [slot_run(due, 103)]))
+            await other.add_jobs([a_job(3)])
+            assert sorted(ids(await claim(other))) == [101, 102, 103]
+
+
+async def test_an_open_fire_holds_up_no_other_job(nodes: tuple[SqlStore, Store]) -> None:
+    one, other = nodes
+    await one.add_jobs([a_planned_job(n) for n in range(1, 11)])
+    decide = fires(runs=lambda due: [slot_run(due, due.job.id)])
+    async with held_open(one, lambda tx: firing.fire_due(tx, Catalog(), NOW, 3, decide)) as fired:
+        async with asyncio.timeout(DEADLINE):
+            rest = await other.fire_due(NOW, 100, decide)
+            await put(other, a_run(99, 10))
+            await claim(other)
+    assert sorted(ids(fired.runs) + ids(rest.runs)) == list(range(1, 11))
+
+
+async def test_an_open_move_holds_up_no_other_move(nodes: tuple[SqlStore, Store]) -> None:
+    one, other = nodes
+    await one.add_jobs([a_job(1)])
+    await put(one, *[a_run(n) for n in range(1, 21)])
+    runs = [claimed.run for claimed in await claim(one)]
+    moves = [a_move(run, Event.SUCCEED) for run in runs]
+    async with held_open(one, lambda tx: turns.apply_moves(tx, moves[::2])):
+        async with asyncio.timeout(DEADLINE):
+            assert (await other.turn(moves[1::2], a_claim())).lost == frozenset()

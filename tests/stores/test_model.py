@@ -1,0 +1,377 @@
+"""Every store against the model: the same random life, and at every step the same answers."""
+
+import os
+import random
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+import msgspec
+import pytest
+
+from ksana.domain.errors import KsanaError
+from ksana.domain.fires import DueJob, Fire, Lateness, decide
+from ksana.domain.idempotency import IdempotencyRecord, IdempotencyReplay
+from ksana.domain.jobs import Job, TargetSpec
+from ksana.domain.moves import Move, advance
+from ksana.domain.outcomes import Exchange, Verdict
+from ksana.domain.policies import Misfire, MisfireRule, Overlap, OverlapRule, Priority
+from ksana.domain.ports import Claim, Claimed, JobChange, Retention, Store
+from ksana.domain.queries import JobQuery, JobSort, RunQuery, RunSort
+from ksana.domain.runs import Attempt, Run
+from ksana.domain.schedules import Every
+from ksana.domain.states import AT_REST, FINAL, TABLE, UNSTARTED, Event, Reason, State
+from tests.stores.builders import HOUR, LEASE, MINUTE, NOW, SECOND
+from tests.stores.model import ModelStore
+
+T = TypeVar("T")
+
+STEPS = 250
+SEEDS = [random.randrange(10**9)] if os.environ.get("KSANA_TEST_EXPLORE") == "1" else [1, 2, 3, 4]
+NAMES = ["Report", "report_2", "100%", "Größe", "GRÖSSE", "任务", "a b", "a\\b", "🚀 Rocket"]
+TAGS = ["red", "Red", "blau", "🚀"]
+QUEUES = ["default", "slow", "队列"]
+SURFACES = ["v2", "tasks"]
+KINDS = ["http", "noop"]
+
+
+class Life:
+    """One random life, led in two stores at once."""
+
+    def __init__(self, seed: int, store: Store, model: ModelStore) -> None:
+        self.random = random.Random(seed)
+        self.store = store
+        self.model = model
+        self.now = NOW
+        self.jobs: list[int] = []
+        self.runs: list[int] = []
+        self.nodes: list[int] = []
+        self.next_job = 1
+        self.next_run = 1
+        self.tokens = 0
+
+    async def both(self, verb: str, *args: Any, same: Callable[[Any], Any] = lambda answer: answer) -> Any:
+        """Ask both stores the same; they must agree, on refusals too."""
+        answers = [await _answer(store, verb, args) for store in (self.store, self.model)]
+        real, expected = answers
+        if isinstance(expected, Exception):
+            assert type(real) is type(expected), (verb, args, real)
+            return None
+        assert not isinstance(real, Exception), (verb, args, real)
+        assert same(real) == same(expected), (verb, args)
+        return real
+
+    # What a decision may draw; both stores must draw the same, so each decision starts where the last one stood.
+
+    def run_id(self) -> int:
+        self.next_run += 1
+        return self.next_run
+
+    def jitter(self) -> float:
+        return 0.5
+
+    def token(self) -> str:
+        self.tokens += 1
+        return f"token-{self.next_run}"
+
+    def instant(self) -> datetime:
+        return self.now + timedelta(seconds=self.random.randint(-90, 30))
+
+    def a_new_job(self) -> Job:
+        pick = self.random.choice
+        self.next_job += 1
+        planned = self.random.random() < 0.8
+        at = self.instant()
+        rule = pick(list(OverlapRule))
+        return Job(
+            id=self.next_job,
+            surface=pick(SURFACES),
+            name=pick(NAMES),
+            ref=pick(["", *NAMES]),
+            target=TargetSpec(pick(KINDS), {"n": self.next_job}),
+            tags=tuple(self.random.sample(TAGS, self.random.randint(0, 3))),
+            enabled=self.random.random() < 0.8,
+            schedule=Every(every=timedelta(seconds=pick([1, 7, 60])), origin_at=NOW) if planned else None,
+            queue=pick(QUEUES),
+            priority=pick(list(Priority)),
+            overlap=Overlap(rule, self.random.randint(1, 2)),
+            misfire=Misfire(pick(list(MisfireRule)), 2),
+            awaits_callback=self.random.random() < 0.3,
+            created_at=self.now,
+            updated_at=self.now,
+            next_slot_at=at if planned else None,
+            next_fire_at=at + SECOND if planned else None,
+        )
+
+    # Steps
+
+    async def add_jobs(self) -> None:
+        jobs = [self.a_new_job() for _ in range(self.random.randint(1, 3))]
+        await self.both("add_jobs", jobs, self.maybe_record())
+        self.jobs += [job.id for job in await self.store.get_jobs([job.id for job in jobs])]
+
+    def maybe_record(self) -> IdempotencyRecord | None:
+        if self.random.random() < 0.5:
+            return None
+        key = str(self.random.randint(1, 20))
+        return IdempotencyRecord(self.random.choice(SURFACES), key, key.encode(), 201, b"\0body", self.now)
+
+    async def change_jobs(self) -> None:
+        chosen = self.random.sample(self.jobs, min(len(self.jobs), self.random.randint(1, 2)))
+        changes = [self.a_change(job) for job in await self.model.get_jobs(chosen)]
+        await self.both("change_jobs", changes, same=_by_id)
+
+    def a_change(self, job: Job) -> JobChange:
+        pick = self.random.choice
+        at = self.instant()
+        version = job.version + (self.random.random() < 0.1)
+        deletes = self.random.random() < 0.1
+        moves = deletes or self.random.random() < 0.5
+        new = msgspec.structs.replace(
+            job,
+            version=version + 1,
+            name=pick(NAMES),
+            tags=tuple(self.random.sample(TAGS, 2)),
+            enabled=self.random.random() < 0.8,
+            overlap=Overlap(pick(list(OverlapRule)), self.random.randint(1, 3)),
+            updated_at=self.now,
+            deleted_at=self.now if deletes else job.deleted_at,
+            next_slot_at=at if moves and job.schedule and not deletes else None,
+            next_fire_at=at if moves and job.schedule and not deletes else None,
+        )
+        cancels = pick([frozenset(), UNSTARTED, AT_REST])
+        return JobChange(version=version, job=new, moves_cursor=moves, cancels=cancels, reason=Reason.OPERATOR)
+
+    async def fire(self) -> None:
+        start = self.next_run
+
+        def decide_all(due: list[DueJob]) -> list[Fire]:
+            self.next_run = start
+            return [decide(one, self.now, Lateness(5 * SECOND, SECOND), self) for one in due]
+
+        fired = await self.both(
+            "fire_due",
+            self.now,
+            self.random.choice([1, 3, 100]),
+            decide_all,
+            same=lambda fired: (_runs(fired.runs), fired.gaps, fired.looked_at),
+        )
+        self.runs += [one.run.id for one in fired.runs]
+
+    async def add_run(self) -> None:
+        if not self.jobs:
+            return
+        self.next_run += 1
+        id, pick = self.next_run, self.random.choice
+        queue, priority, state = pick(QUEUES), pick(list(Priority)), pick([State.SCHEDULED, State.WAITING])
+        parent = pick([None, *self.runs[-3:]])
+        due_at = self.instant()
+
+        def make(job: Job, active: int) -> Run:
+            return Run(
+                id=id,
+                job_id=job.id,
+                job_version=job.version,
+                surface=job.surface,
+                kind=job.target.kind,
+                queue=queue,
+                priority=priority,
+                state=state,
+                reason=Reason.SLOT if state is State.WAITING else None,
+                due_at=due_at,
+                created_at=self.now,
+                parent_id=parent,
+                step=None if parent is None else "step",
+                input=b"\xff" * active,
+            )
+
+        record = self.maybe_record()
+        await self.both("add_run", pick(self.jobs), make, record and (lambda run: record))
+        self.runs += [run.id for run in await self.store.get_runs([id])]
+
+    async def turn(self) -> None:
+        chosen = self.random.sample(self.runs, min(len(self.runs), self.random.randint(0, 6)))
+        moves = [move for run in await self.model.get_runs(chosen) if (move := self.a_move(run))]
+        claim = Claim(
+            node_id=self.random.choice(self.nodes or [1]),
+            now=self.now,
+            limit=self.random.choice([1, 3, 50]),
+            queues=tuple(self.random.sample(QUEUES, self.random.randint(1, 3))),
+        )
+        await self.both(
+            "turn",
+            moves,
+            self.random.choice([None, claim]),
+            same=lambda turn: (turn.lost, _runs(turn.claimed), _jobs(turn.claimed)),
+        )
+
+    def a_move(self, run: Run) -> Move | None:
+        events = [event for state, event in TABLE if state is run.state and event is not Event.CLAIM]
+        if not events:
+            return None
+        event = self.random.choice(events)
+        deadline_at = self.instant() if event is Event.ACCEPT else None
+        moved = advance(run, event, self.now, due_at=self.instant(), deadline_at=deadline_at, error="é🚀" * 400)
+        stale = self.random.random() < 0.15
+        attempt = Attempt(
+            run_id=run.id,
+            number=run.attempt,
+            epoch=run.epoch,
+            node_id=run.node_id,
+            started_at=self.now,
+            ended_at=self.now,
+            verdict=self.random.choice(list(Verdict)),
+            code=self.random.choice([None, 200]),
+            error=self.random.choice(["", "it broke"]),
+            result=self.random.choice([None, b"", b"\0'%\\"]),
+            exchange=self.random.choice([None, Exchange("GET /", {"a": "ü"}, self.random.randbytes(40))]),
+        )
+        return Move(
+            run.epoch - stale,
+            moved,
+            attempt if run.state is State.RUNNING else None,
+            frees_slot=moved.ended_at is not None and self.random.random() < 0.9,
+            taken_from=run.node_id if self.random.random() < 0.3 else None,
+        )
+
+    async def join(self) -> None:
+        node = await self.both("join", "node 🚀", self.now, LEASE)
+        self.nodes.append(node.id)
+
+    async def beat(self) -> None:
+        if self.nodes:
+            await self.both(
+                "beat",
+                self.random.choice(self.nodes),
+                self.now,
+                LEASE,
+                same=lambda beat: (beat.alive, sorted(beat.taken)),
+            )
+
+    async def leave(self) -> None:
+        if self.nodes and self.random.random() < 0.3:
+            await self.both("leave", self.random.choice(self.nodes))
+
+    async def prune(self) -> None:
+        before = self.now - timedelta(seconds=self.random.choice([0, 60, 300]))
+        await self.both("prune", Retention(self.now, before, self.random.choice([0, 1, 3]), 10_000))
+
+    async def step(self) -> None:
+        steps: list[tuple[Callable[[], Any], int]] = [
+            (self.add_jobs, 3),
+            (self.change_jobs, 3),
+            (self.fire, 5),
+            (self.add_run, 5),
+            (self.turn, 12),
+            (self.join, 1),
+            (self.beat, 2),
+            (self.leave, 1),
+            (self.prune, 1),
+        ]
+        [chosen] = self.random.choices([step for step, _ in steps], [weight for _, weight in steps])
+        self.now += timedelta(seconds=self.random.choice([0, 0.000001, 1, 1, 7]))
+        await chosen()
+
+    # Reads
+
+    async def look(self) -> None:
+        """Compare everything that can be read, with a few random questions."""
+        pick = self.random.choice
+        since = pick([None, self.instant() - MINUTE])
+        some_jobs = self.random.sample(self.jobs, min(5, len(self.jobs)))
+        some_runs = self.random.sample(self.runs, min(8, len(self.runs)))
+        await self.both("get_jobs", some_jobs, same=_by_id)
+        await self.both("get_runs", some_runs, same=_by_id)
+        await self.both("find_jobs", self.a_job_query())
+        await self.both("find_runs", self.a_run_query(since))
+        await self.both("last_runs", some_jobs)
+        await self.both("next_fire_at")
+        await self.both("next_due_at", self.random.sample(QUEUES, 2))
+        await self.both("counts", self.now)
+        await self.both("minutes", self.now - 5 * MINUTE, self.now + SECOND)
+        await self.both("nodes")
+        await self.both("run_by_token", f"token-{pick([0, *self.runs])}")
+        await self.both("find_idempotency", pick(SURFACES), str(self.random.randint(1, 20)))
+        await self.both("lapsed", self.now, pick([2, 1000]), same=_lapsed)
+        for run_id in some_runs[:2]:
+            await self.both("attempts", run_id)
+        for job_id in some_jobs[:1]:
+            await self.both("fire_log", job_id, self.now - HOUR, self.now + HOUR, 10_000, same=_unordered)
+
+    def a_job_query(self) -> JobQuery:
+        maybe, pick = self.maybe, self.random.choice
+        return JobQuery(
+            surface=maybe(SURFACES),
+            name=pick(["", "", "r", "ÖSS", "ss", "%", "_", "\\", "务", "🚀 r"]),
+            exact_name=maybe(NAMES, 0.1),
+            ref=maybe(NAMES, 0.1),
+            kind=maybe(KINDS),
+            tag=maybe(TAGS),
+            enabled=maybe([True, False]),
+            sort=pick(list(JobSort)),
+            descending=pick([True, False]),
+            offset=pick([0, 1]),
+            limit=pick([2, 100]),
+        )
+
+    def a_run_query(self, since: datetime | None) -> RunQuery:
+        maybe, pick = self.maybe, self.random.choice
+        return RunQuery(
+            surface=maybe(SURFACES),
+            job_id=maybe(self.jobs),
+            job_name=pick(["", "", "", "R", "%", "größe"]),
+            parent_id=maybe(self.runs, 0.1),
+            states=frozenset(pick([(), (), FINAL, (State.SUCCESS, State.RUNNING)])),
+            kind=maybe(KINDS),
+            tag=maybe(TAGS, 0.2),
+            since=since,
+            until=maybe([self.now, self.now - MINUTE]),
+            before_id=maybe(self.runs, 0.2),
+            sort=pick(list(RunSort)),
+            descending=pick([True, False]),
+            offset=pick([0, 1]),
+            limit=pick([3, 100]),
+        )
+
+    def maybe(self, values: list[T], chance: float = 0.3) -> T | None:
+        return self.random.choice(values) if values and self.random.random() < chance else None
+
+
+async def _answer(store: Any, verb: str, args: tuple[Any, ...]) -> Any:
+    try:
+        return await getattr(store, verb)(*args)
+    except (KsanaError, IdempotencyReplay) as refusal:
+        return refusal
+
+
+def _by_id(found: list[Any]) -> list[Any]:
+    return sorted(found, key=lambda one: one.id)
+
+
+def _runs(claimed: list[Claimed]) -> list[Run]:
+    return [one.run for one in claimed]
+
+
+def _jobs(claimed: list[Claimed]) -> list[tuple[int, int] | None]:
+    return [one.job and (one.job.id, one.job.version) for one in claimed]
+
+
+def _lapsed(claimed: list[Claimed]) -> Any:
+    # A limit that cuts among equals may cut anywhere.
+    return len(claimed) if len(claimed) == 2 else _by_id(_runs(claimed))
+
+
+def _unordered(records: list[Any]) -> list[str]:
+    return sorted(map(str, records))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_a_random_life_goes_as_in_the_model(store: Store, seed: int) -> None:
+    starts = {what: (await store.reserve_ids(what, 1)).stop for what in ("job", "run", "node")}
+    life = Life(seed, store, ModelStore(starts, await store.identity()))
+    for _ in range(STEPS):
+        await life.step()
+        if life.random.random() < 0.25:
+            await life.look()
+    await life.look()
+    assert len(life.runs) > STEPS / 4

@@ -1,0 +1,149 @@
+"""Every hot statement walks the index made for it, however long the history grows."""
+
+import re
+from typing import Any
+
+import pytest
+
+from ksana.domain.policies import Priority
+from ksana.domain.ports import Store
+from ksana.domain.runs import Run
+from ksana.domain.states import Reason, State
+from ksana.domain.times import to_micros
+from ksana.stores.postgres import _BULK
+from ksana.stores.sql import statements as sql
+from ksana.stores.sql.rows import cursor_to_row, job_to_row, run_to_row
+from ksana.stores.sql.statements import Statement
+from ksana.stores.sql.store import SqlStore
+from ksana.stores.sql.tx import Database
+from tests.stores.builders import HOUR, NOW, SECOND, a_planned_job, a_run, one_at_a_time
+
+JOBS = 2_000
+RUNS = 20_000
+LATER = to_micros(NOW + HOUR)
+
+READY, LIVE, ENDED = "ksana_runs_ready", "ksana_runs_live", "ksana_runs_ended"
+
+PLANS: list[tuple[str, dict[str, Any], str]] = [
+    ("DUE_CURSORS", {"now": LATER, "limit": 50}, "ksana_cursors_due"),
+    ("NEXT_FIRE", {}, "ksana_cursors_due"),
+    ("LOCK_CURSORS", {"ids": [1, 2, 3]}, ""),
+    ("JOBS_BY_ID", {"ids": [1, 2, 3]}, ""),
+    ("DUE_RUNS", {"queue": "default", "priority": 2, "now": LATER, "limit": 100}, READY),
+    ("NEXT_DUE", {"queue": "default", "priority": 2}, READY),
+    ("CLAIM_RUNS", {"node_id": 1, "now": 1, "ids": [1, 2, 3]}, ""),
+    ("RUN_EPOCHS", {"ids": list(range(1, 400))}, ""),
+    ("ADMIT_RUNS", {"ids": [1, 2, 3]}, ""),
+    ("ACTIVE_RUNS", {"ids": list(range(1, 51))}, LIVE),
+    ("HOLDING_RUNS", {"ids": [1, 2, 3]}, LIVE),
+    ("WAITED_JOBS", {"ids": [1, 2, 3]}, LIVE),
+    ("WAITING_RUNS", {"job_id": 3, "limit": 1}, LIVE),
+    ("RUNS_TO_CANCEL", {"job_id": 3, "states": ["WAITING", "SCHEDULED"]}, LIVE),
+    ("RESTING_RUNS_FOLLOW", {"job_id": 3, "version": 2}, LIVE),
+    ("RUNS_BY_ID", {"ids": [1, 2, 3]}, ""),
+    ("RUN_BY_TOKEN", {"token": "token 60"}, "ksana_runs_token"),
+    ("LAST_RUN_IDS", {"ids": [1, 2, 3]}, "ksana_runs_job"),
+    ("FIRED_SLOTS", {"job_id": 3, "since": 0, "until": LATER, "limit": 10}, "ksana_runs_slot"),
+    ("HELD_NODES", {}, "ksana_runs_node"),
+    ("RUNS_OF_NODES", {"node_ids": [1], "limit": 10}, "ksana_runs_node"),
+    ("PAST_DEADLINE", {"now": to_micros(NOW), "limit": 10}, "ksana_runs_deadline"),
+    ("OLD_RUNS", {"state": "FAILED", "before": LATER, "keep": 3, "limit": 10}, ENDED),
+    ("FIRST_ENDED", {"state": "FAILED", "since": 0}, ENDED),
+    ("ENDED_BY_MINUTE", {"state": "FAILED", "since": to_micros(NOW), "until": LATER}, ENDED),
+    ("COUNT_DUE", {"now": LATER}, READY),
+    ("COUNT_DEAD", {}, ENDED),
+    ("COUNT_UNFINISHED", {}, ""),
+]
+
+
+def some_run(n: int) -> Run:
+    """One in twenty is alive, as in a store with a past."""
+    said: dict[str, Any] = {"state": State.SUCCESS, "ended_at": NOW + n * SECOND}
+    match n % 100:
+        case 0:
+            said = {"state": State.SCHEDULED}
+        case 20:
+            said = {"state": State.WAITING, "reason": Reason.SLOT}
+        case 40:
+            said = {"state": State.RUNNING, "node_id": n % 3}
+        case 60:
+            said = {"state": State.CALLBACK_PENDING, "deadline_at": NOW + n * SECOND, "callback_token": f"token {n}"}
+        case 80:
+            said = {"state": State.RETRYING, "queue": "slow", "priority": Priority.HIGH}
+        case 10 | 30:
+            said["state"] = State.FAILED
+        case 50:
+            said["state"] = State.DEAD_LETTER
+    return a_run(n, n % JOBS, slot_at=NOW + n * SECOND, due_at=NOW + n * SECOND, **said)
+
+
+async def fill(database: Database) -> None:
+    jobs = [a_planned_job(n, NOW + n * SECOND, overlap=one_at_a_time()) for n in range(JOBS)]
+    runs = [some_run(n) for n in range(1, RUNS + 1)]
+
+    async def insert(tx: Any) -> None:
+        await tx.insert(sql.JOBS, [job_to_row(job) for job in jobs])
+        await tx.insert(sql.CURSORS, [cursor_to_row(job) for job in jobs])
+        await tx.insert(sql.RUNS, [run_to_row(run) for run in runs])
+
+    await database.write(insert)
+    table = " TABLE" if database.dialect.name in ("mysql", "mariadb") else ""
+    for name in ("ksana_jobs", "ksana_cursors", "ksana_runs"):
+        await database.write(lambda tx, name=name: tx.rows(Statement(f"ANALYZE{table} {name}")))  # type: ignore[misc]
+
+
+async def plan(database: Database, statement: Statement, values: dict[str, Any]) -> list[str]:
+    """The steps of a plan, one line each."""
+    explain = "EXPLAIN QUERY PLAN " if database.dialect.name == "sqlite" else "EXPLAIN "
+    rows = await database.write(lambda tx: tx.rows(Statement(explain + statement.text), **values))
+    return [" ".join(map(str, row)) for row in rows]
+
+
+FULL_SCANS = {
+    "sqlite": re.compile(r"SCAN (ksana_)?\w+$"),
+    "postgres": re.compile(r"Seq Scan on ksana_"),
+    "mysql": re.compile(r" ALL "),
+    "mariadb": re.compile(r" ALL "),
+}
+
+
+def is_full_scan(database: Database, step: str) -> bool:
+    return FULL_SCANS[database.dialect.name].search(step) is not None
+
+
+@pytest.fixture
+async def filled(store: Store) -> Database:
+    assert isinstance(store, SqlStore)
+    await fill(store._database)
+    return store._database
+
+
+async def test_every_hot_statement_uses_its_index(filled: Database) -> None:
+    wrong = []
+    for name, values, index in PLANS:
+        steps = await plan(filled, getattr(sql, name), values)
+        if index not in " ".join(steps) or any(is_full_scan(filled, step) for step in steps):
+            wrong.append((name, steps))
+    assert wrong == []
+    if filled.dialect.name == "postgres":
+        assert await _seq_scans_of_a_swap(filled) == []
+
+
+async def _seq_scans_of_a_swap(database: Database) -> list[str]:
+    # A batch that touches most pages of a table this small may well read it whole.
+    rows = [run_to_row(some_run(n)) for n in range(1, 51)]
+    columns = dict(zip(sql.RUNS.names, zip(*rows, strict=True), strict=True))
+    arrays = [list(columns[name]) for name in sql.MOVED_RUNS.names]
+    text = f"EXPLAIN {_BULK['swap'](sql.MOVED_RUNS)}"
+
+    async def explain(tx: Any) -> list[str]:
+        return [row[0] for row in await tx._connection.fetch(text, *arrays, [0] * 50)]
+
+    return [step for step in await database.write(explain) if is_full_scan(database, step)]
+
+
+async def test_claims_and_due_jobs_come_from_the_index_in_order(filled: Database) -> None:
+    for name in ("DUE_RUNS", "DUE_CURSORS", "NEXT_DUE", "NEXT_FIRE", "FIRST_ENDED", "WAITING_RUNS"):
+        [values] = [values for other, values, _ in PLANS if other == name]
+        steps = " ".join(await plan(filled, getattr(sql, name), values))
+        assert not re.search(r"TEMP B-TREE|Sort|filesort", steps), (name, steps)

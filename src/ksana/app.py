@@ -31,7 +31,7 @@ from ksana.engine.reaper import Upkeep
 from ksana.observe.metrics import MetricsObserver
 from ksana.observe.run_log import LogObserver
 from ksana.stores.open import open_store
-from ksana.targets.http import HttpTarget, Limits, TargetPolicy
+from ksana.targets.http import TargetPolicy
 from ksana.targets.registry import load_targets
 from ksana.targets.services import TargetServices
 
@@ -44,21 +44,6 @@ def store_of(settings: Settings) -> Store:
     """The store the settings name, not yet open."""
     storage = settings.storage
     return open_store(storage.url, pool_size=storage.pool_size, pool_lifetime=storage.pool_lifetime.total_seconds())
-
-
-def targets_of(services: TargetServices) -> dict[str, Target]:
-    """Every installed target, by kind; HTTP is always among them."""
-    targets = load_targets(services)
-    if "http" not in targets:
-        assert isinstance(services.http_policy, TargetPolicy)
-        targets["http"] = HttpTarget(
-            policy=services.http_policy,
-            now=services.now,
-            limits=Limits(max_response_bytes=services.max_response_bytes),
-            global_headers=services.http_global_headers,
-            signing_secret=services.http_signing_secret,
-        )
-    return targets
 
 
 class Program:
@@ -90,7 +75,7 @@ class Program:
             http_signing_secret=executor.signing_secret.encode() if executor.signing_secret else None,
             max_response_bytes=executor.max_response_bytes,
         )
-        return targets_of(services)
+        return load_targets(services)
 
     def engine(self, port: int, observers: list[Observer] | None = None) -> Engine:
         """The engine of this node, which tells targets to call back at the given port unless the settings say where."""

@@ -27,15 +27,19 @@ from ksana.domain.idempotency import IdempotencyRecord
 from tests.api.v2.world import VERSION, World, open_world, surfaces
 from tests.services.loop import LoopThread
 
-# What these take is not all said by a schema: names of zones, expressions, fields to sort by, configs of targets.
-FREE_TEXT: Final = {
-    "v2_create_job",
+# What these refuse is not all said by a schema: names of zones, fields to sort by, configs, keys used before, versions.
+SAYS_LESS: Final = {
     "v2_change_job",
-    "v2_preview",
+    "v2_create_job",
+    "v2_delete_job",
+    "v2_list_job_runs",
     "v2_list_jobs",
     "v2_list_runs",
-    "v2_list_job_runs",
     "v2_minutes",
+    "v2_pause",
+    "v2_preview",
+    "v2_resume",
+    "v2_run_now",
 }
 STOCK: Final = 6
 
@@ -89,7 +93,7 @@ def on_stage() -> Iterator[None]:
 
 
 @schema.parametrize()
-@settings(max_examples=20, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_the_app_does_what_its_description_says(case: schemathesis.Case[Any]) -> None:
     checks: list[Any] = [
         not_a_server_error,
@@ -98,9 +102,9 @@ def test_the_app_does_what_its_description_says(case: schemathesis.Case[Any]) ->
         negative_data_rejection,
     ]
     is_good = case.meta is not None and case.meta.generation.mode is GenerationMode.POSITIVE
-    if is_good and "id" in case.path_parameters:
+    if is_good and "id" in case.path_parameters and case.method != "DELETE":
         # An id drawn from 63 bits would never be one that exists.
-        case.path_parameters["id"] = 1 + case.path_parameters["id"] % STOCK
-    if case.operation.definition.raw["operationId"] not in FREE_TEXT:
+        case.path_parameters["id"] = 1 + int(case.path_parameters["id"]) % STOCK
+    if case.operation.definition.raw["operationId"] not in SAYS_LESS:
         checks.append(positive_data_acceptance)
     case.call_and_validate(checks=checks)

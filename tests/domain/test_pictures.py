@@ -8,7 +8,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "states.md"
 
 def test_the_page_about_states_is_what_the_table_says() -> None:
     assert PAGE.read_text(encoding="utf-8") == render_states(), (
-        "write it anew: python -c 'from ksana.domain.pictures import *; print(render_states(), end=\"\")' > docs/states.md"
+        "write the page anew with ksana.domain.pictures.render_states"
     )
 
 

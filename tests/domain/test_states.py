@@ -40,7 +40,7 @@ def test_only_a_claim_leads_to_running() -> None:
 
 
 def test_finished_and_unfinished_share_no_state() -> None:
-    assert FINAL | UNFINISHED == set(State)
+    assert set(State) == FINAL | UNFINISHED
     assert not FINAL & UNFINISHED
     assert all(state.is_final == (state in FINAL) for state in State)
 
@@ -48,4 +48,4 @@ def test_finished_and_unfinished_share_no_state() -> None:
 def test_the_named_groups_are_what_their_names_say() -> None:
     assert {State.SCHEDULED, State.RETRYING} == CLAIMABLE
     assert UNSTARTED < AT_REST < UNFINISHED
-    assert UNFINISHED - AT_REST == {State.RUNNING, State.CALLBACK_PENDING}
+    assert {State.RUNNING, State.CALLBACK_PENDING} == UNFINISHED - AT_REST

@@ -5,8 +5,8 @@ duties until nothing changes any more; so a test of hours takes milliseconds and
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -172,22 +172,41 @@ class World:
         node = self.nodes[name]
         stopping = asyncio.create_task(node.engine.stop())
         while not stopping.done():
-            if await self._is_idle(node, stopping) and (wake_at := self.clock.next_wake_at) is not None:
+            await self._come_to_rest(node)
+            wake_at = self.clock.next_wake_at
+            if not stopping.done() and wake_at is not None:
                 self.clock.move_to(wake_at)
         await stopping
         node.is_dead = True
         node.clock.stop_for_good()
 
-    async def _is_idle(self, node: Node, task: asyncio.Task[None]) -> bool:
-        """Give a task its turns until it waits for nothing but the clock."""
-        quiet, seen = 0, -1
-        while quiet < _QUIET_ROUNDS and not task.done():
+    @asynccontextmanager
+    async def started(self, name: str = "a") -> AsyncIterator[Engine]:
+        """The engine of a node with its own loops at work; let time pass with `pass_time`."""
+        node = self.nodes[name]
+        await node.engine.start()
+        try:
+            yield node.engine
+        finally:
+            if not node.is_dead:
+                await self.stop(name)
+
+    async def pass_time(self, span: Span, name: str = "a") -> None:
+        """Let time pass for the loops of a started engine, from wake to wake."""
+        until = self.now + span_of(span)
+        await self._come_to_rest(self.nodes[name])
+        while self.now < until:
+            self.clock.move_to(min(self.clock.next_wake_at or until, until))
+            await self._come_to_rest(self.nodes[name])
+
+    async def _come_to_rest(self, node: Node) -> None:
+        """Give everybody their turns until all wait for nothing but the clock."""
+        quiet, calls = 0, -1
+        while quiet < _QUIET_ROUNDS:
             await asyncio.sleep(0)
-            busy = node.gate.under_way > 0
-            quiet, seen = (0, node.gate.calls) if busy or node.gate.calls != seen else (quiet + 1, seen)
-            if busy:
+            if node.gate.under_way:
                 await node.gate.answered()
-        return not task.done()
+            quiet, calls = (quiet + 1, calls) if node.gate.calls == calls else (0, node.gate.calls)
 
     async def restart(self, name: str = "a", **options: Any) -> Node:
         """Kill a node and start it again."""
@@ -285,7 +304,7 @@ class World:
 
     # What people do
 
-    async def job(
+    def spec(
         self,
         *,
         every: Span | None = None,
@@ -302,10 +321,9 @@ class World:
         timeout: Span = "10s",
         callback: bool = False,
         callback_timeout: Span = "300s",
-        node: str | None = None,
         **said: Any,
-    ) -> Job:
-        """A job of the scripted target, in words."""
+    ) -> JobSpec:
+        """What to ask for: a job of the scripted target, in words."""
         self._names += 1
         schedule: Schedule | None = None
         if every is not None:
@@ -314,19 +332,20 @@ class World:
             schedule = CronSchedule(cron, timezone, start, end, span_of(jitter))
         elif once is not None:
             schedule = Once(once if isinstance(once, datetime) else self.now + span_of(once))
-        spec = JobSpec(
-            **{
-                "name": f"job {self._names}",
-                "target": TargetSpec("script", {"awaits_callback": callback}),
-                "schedule": schedule,
-                "overlap": Overlap(overlap, max_concurrency),
-                "misfire": Misfire(misfire, catch_up),
-                "timeouts": Timeouts(total=span_of(timeout), callback=span_of(callback_timeout)),
-                **said,
-            }
-        )
+        values = {
+            "name": f"job {self._names}",
+            "target": TargetSpec("script", {"awaits_callback": callback}),
+            "schedule": schedule,
+            "overlap": Overlap(overlap, max_concurrency),
+            "misfire": Misfire(misfire, catch_up),
+            "timeouts": Timeouts(total=span_of(timeout), callback=span_of(callback_timeout)),
+        }
+        return JobSpec(**(values | said))
+
+    async def job(self, *, node: str | None = None, **said: Any) -> Job:
+        """A new job, asked for in the words of `spec`."""
         engine = (self.nodes[node] if node else self.main).engine
-        job = await engine.jobs.create("test", spec)
+        job = await engine.jobs.create("test", self.spec(**said))
         await self.settle()
         return job
 

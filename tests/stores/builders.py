@@ -80,7 +80,8 @@ def an_attempt(run: Run, **said: Any) -> Attempt:
 
 
 def an_exchange(**said: Any) -> Exchange:
-    return Exchange(**({"request_line": "POST / HTTP/1.1", "response_code": 200} | said))
+    values: dict[str, Any] = {"request_line": "POST / HTTP/1.1", "response_code": 200}
+    return Exchange(**(values | said))
 
 
 def a_move(run: Run, event: Event, now: datetime = NOW, *, attempt: Attempt | None = None, **said: Any) -> Move:

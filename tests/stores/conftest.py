@@ -1,4 +1,4 @@
-"""One suite, every store: `store` is each of them in turn. A new store joins by its name and a fixture `<name>_stores`."""
+"""One suite, every store: `store` is each in turn. A new one joins by its name and a fixture `<name>_stores`."""
 
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable

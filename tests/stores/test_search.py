@@ -1,11 +1,14 @@
 """Filters, sorting and paging."""
 
+from contextlib import suppress
 from typing import Any
 
 from ksana.domain.errors import InvalidArgument
+from ksana.domain.fires import DueJob
 from ksana.domain.jobs import TargetSpec
 from ksana.domain.ports import JobChange, Store
 from ksana.domain.queries import JobQuery, JobSort, RunQuery, RunSort
+from ksana.domain.runs import Run
 from ksana.domain.states import Reason, State
 from tests.stores.builders import (
     HOUR,
@@ -159,11 +162,9 @@ async def test_a_list_that_continues_before_an_id_still_counts_everything(store:
 
 async def test_a_question_no_database_understands_is_refused_or_answered_with_nothing(store: Store) -> None:
     for asked in ("nul \0", "half \ud800"):
-        for find in (store.find_jobs(JobQuery(name=asked)), store.find_jobs(JobQuery(tag=asked))):
-            try:
-                assert (await find).items == []
-            except InvalidArgument:
-                pass
+        for query in (JobQuery(name=asked), JobQuery(tag=asked)):
+            with suppress(InvalidArgument):
+                assert (await store.find_jobs(query)).items == []
 
 
 async def test_the_last_run_of_each_job_is_its_newest(store: Store) -> None:
@@ -175,16 +176,19 @@ async def test_the_last_run_of_each_job_is_its_newest(store: Store) -> None:
 
 async def test_the_fire_log_says_what_became_of_each_slot(store: Store) -> None:
     await store.add_jobs([a_planned_job(1), a_job(2)])
-    states = [State.SCHEDULED, State.SKIPPED, State.MISSED]
-    for n, state in enumerate(states, 1):
-        reason, ended_at = (Reason.OVERLAP, NOW) if state.is_final else (None, None)
-        decide = fires(
-            runs=lambda due, n=n, state=state, reason=reason, ended_at=ended_at: [
-                slot_run(due, n, state=state, reason=reason, ended_at=ended_at)
-            ],
-            gaps=lambda due: [a_gap(1, NOW - HOUR, 60)],
-        )
-        await store.fire_due(NOW + HOUR, 1, decide)
+    decided: list[dict[str, Any]] = [
+        {"state": State.SCHEDULED},
+        {"state": State.SKIPPED, "reason": Reason.OVERLAP, "ended_at": NOW},
+        {"state": State.MISSED, "reason": Reason.OVERLAP, "ended_at": NOW},
+    ]
+    said = iter(enumerate(decided, 1))
+
+    def next_run(due: DueJob) -> list[Run]:
+        id, values = next(said)
+        return [slot_run(due, id, **values)]
+
+    for _ in decided:
+        await store.fire_due(NOW + HOUR, 1, fires(runs=next_run, gaps=lambda due: [a_gap(1, NOW - HOUR, 60)]))
     await put(store, a_run(9))
     log = await store.fire_log(1, NOW - HOUR, NOW + HOUR, 10)
     assert [(record.decision, record.run_id, record.count) for record in log] == [

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+from typing import Any
 
 import msgspec
 
@@ -17,6 +18,7 @@ from tests.stores.builders import (
     NOW,
     PARALLEL,
     SECOND,
+    a_claim,
     a_job,
     a_move,
     a_planned_job,
@@ -31,7 +33,7 @@ from tests.stores.builders import (
 from tests.stores.conftest import Reopen
 
 
-def waiting(id: int, job_id: int = 1, **said: object) -> Run:
+def waiting(id: int, job_id: int = 1, **said: Any) -> Run:
     return a_run(id, job_id, state=State.WAITING, reason=Reason.SLOT, **said)
 
 
@@ -53,8 +55,6 @@ async def test_a_freed_slot_lets_the_oldest_in(store: Store) -> None:
 
 
 async def test_who_is_let_in_can_be_claimed_in_the_same_turn(store: Store) -> None:
-    from tests.stores.builders import a_claim
-
     await store.add_jobs([a_job(1, overlap=one_at_a_time())])
     await put(store, a_run(1), waiting(2))
     [running] = await claim(store)

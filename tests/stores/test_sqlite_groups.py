@@ -93,11 +93,9 @@ async def test_a_step_whose_caller_gave_up_does_not_disturb_the_others(sqlite_st
 async def test_every_change_is_flushed_before_it_is_acknowledged(tmp_path: Path) -> None:
     database = SqliteDatabase(tmp_path / "ksana.db")
     await database.open()
-    modes = [
-        (await database.write(lambda tx, name=name: tx.rows(Statement(f"PRAGMA {name}"))))[0][0]
-        for name in ("journal_mode", "synchronous")
-    ]
-    assert modes == ["wal", 2]
+    journal = await database.write(lambda tx: tx.rows(Statement("PRAGMA journal_mode")))
+    synchronous = await database.write(lambda tx: tx.rows(Statement("PRAGMA synchronous")))
+    assert (journal, synchronous) == ([("wal",)], [(2,)])
     await database.close()
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 import msgspec
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from ksana.domain.moves import Move, advance
 from ksana.domain.outcomes import Verdict
 from ksana.domain.policies import Priority
-from ksana.domain.ports import Store, Turn
+from ksana.domain.ports import JobChange, Store, Turn
 from ksana.domain.queries import RunQuery
 from ksana.domain.runs import Run, Trigger
 from ksana.domain.states import Event, Reason, State
@@ -133,8 +134,6 @@ async def test_a_claim_brings_the_job_as_it_is_now(store: Store, reopen: Reopen)
     await store.add_jobs([a_job(1)])
     await put(store, a_run(1), a_run(2))
     [one] = await claim(store, limit=1)
-    from ksana.domain.ports import JobChange
-
     newer = msgspec.structs.replace(a_job(1), version=2, name="newer")
     await (await reopen()).change_jobs([JobChange(version=1, job=newer)])
     await store.turn([a_move(one.run, Event.RETRY, due_at=NOW)])
@@ -155,7 +154,7 @@ async def test_nodes_that_claim_at_once_share_the_runs(store: Store, reopen: Reo
 
     shares = await asyncio.gather(*(claim_all(node, n) for n, node in enumerate(nodes * 2, 1)))
     shares.append(await claim_all(store, 1))
-    claimed = sorted(sum(shares, []))
+    claimed = sorted(one for share in shares for one in share)
     assert [run_id for run_id, _ in claimed] == list(range(1, 201))
     stored = await store.get_runs(range(1, 201))
     assert sorted((run.id, run.node_id) for run in stored) == claimed
@@ -165,7 +164,7 @@ async def test_nodes_that_claim_at_once_share_the_runs(store: Store, reopen: Reo
 # Moving
 
 
-async def claimed_run(store: Store, id: int = 1, **said: object) -> Run:
+async def claimed_run(store: Store, id: int = 1, **said: Any) -> Run:
     if not await store.get_jobs([1]):
         await store.add_jobs([a_job(1)])
     await put(store, a_run(id, **said))
@@ -193,14 +192,13 @@ async def test_a_turn_moves_and_then_claims(store: Store) -> None:
 
 async def test_every_move_of_a_large_batch_is_stored(store: Store) -> None:
     await store.add_jobs([a_job(1)])
-    for start in range(1, 601, 200):
-        await put(store, *[a_run(n) for n in range(start, start + 200)])
-    claimed = await claim(store, limit=600)
+    await put(store, *[a_run(n) for n in range(1, 301)])
+    claimed = await claim(store, limit=300)
     moves = [a_move(one.run, Event.SUCCEED, attempt=an_attempt(one.run)) for one in reversed(claimed)]
     assert (await store.turn(moves)).lost == frozenset()
     page = await store.find_runs(RunQuery(states=frozenset({State.SUCCESS}), limit=1000))
     assert {run.id: run for run in page.items} == {move.run.id: move.run for move in moves}
-    assert await store.attempts(600) == [an_attempt(claimed[-1].run)]
+    assert await store.attempts(300) == [an_attempt(claimed[-1].run)]
 
 
 async def test_a_stale_move_loses_and_leaves_no_trace(store: Store) -> None:

@@ -2,9 +2,9 @@
 
 import asyncio
 import random
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
-import msgspec
 import pytest
 
 from ksana.domain.idempotency import IdempotencyRecord
@@ -35,12 +35,12 @@ DAY = timedelta(days=1)
 TICK = timedelta(microseconds=1)
 
 
-def ended(id: int, job_id: int = 1, at: object = NOW, state: State = State.SUCCESS, **said: object) -> Run:
+def ended(id: int, job_id: int = 1, at: datetime = NOW, state: State = State.SUCCESS, **said: Any) -> Run:
     return a_run(id, job_id, state=state, ended_at=at, **said)
 
 
-def older_than(before: object, keep_last: int = 0, limit: int = 1000) -> Retention:
-    return msgspec.convert({"now": NOW, "before": before, "keep_last": keep_last, "limit": limit}, Retention)
+def older_than(before: datetime, keep_last: int = 0, limit: int = 1000) -> Retention:
+    return Retention(NOW, before, keep_last, limit)
 
 
 async def left(store: Store) -> list[int]:

@@ -14,6 +14,7 @@ BAD_ANSWER = 1
 USAGE = 2
 NOT_FOUND = 3
 UNREACHABLE = 5
+INTERRUPTED = 130
 
 
 @contextmanager

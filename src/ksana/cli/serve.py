@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ksana.cli.options import settings_from, start_logging, store_options
+from ksana.cli.problems import INTERRUPTED
 from ksana.domain.errors import InvalidArgument, KsanaError
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ def _functions(reference: str | None) -> Mapping[str, Callable[..., Any]]:
 def _run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
     """Run until SIGINT or SIGTERM; a second signal does not wait any longer."""
     import asyncio
+    import logging
+    import os
     import signal
 
     from ksana.app import PortTaken
@@ -82,11 +85,12 @@ def _run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
     async def until_told() -> None:
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
-        task = asyncio.current_task()
 
         def told() -> None:
-            if stop.is_set() and task is not None:
-                task.cancel()
+            if stop.is_set():
+                logging.getLogger("ksana").warning("stopped at once; what was under way is found by its lapsed lease")
+                # Anything gentler could itself wait: for a target, a thread or the store.
+                os._exit(INTERRUPTED)
             stop.set()
 
         for name in (signal.SIGINT, signal.SIGTERM):
@@ -101,8 +105,6 @@ def _run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
         _loop_runner()(until_told())
     except PortTaken as error:
         raise KsanaError(str(error)) from error
-    except asyncio.CancelledError:
-        raise SystemExit(130) from None
 
 
 def _loop_runner() -> Callable[[Coroutine[Any, Any, None]], None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import unquote
 
 from ksana.domain.errors import InvalidArgument
 from ksana.domain.ports import Store
@@ -28,7 +27,7 @@ def _sqlite(url: str, rest: str, pool_size: int, pool_lifetime: float) -> Store:
 
     if not rest.startswith("//"):
         raise InvalidArgument.of("store", "name the file by its absolute path: sqlite:////var/lib/ksana/ksana.db")
-    return SqlStore(SqliteDatabase(Path(unquote(rest[1:]))))
+    return SqlStore(SqliteDatabase(Path(rest[1:])))
 
 
 def _postgres(url: str, rest: str, pool_size: int, pool_lifetime: float) -> Store:

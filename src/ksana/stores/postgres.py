@@ -23,6 +23,7 @@ log = logging.getLogger(__name__)
 
 _ARRAYS = {"int": "bigint[]", "text": "text[]", "bytes": "bytea[]"}
 _TRIES = 5
+_CLOSE_SECONDS = 5
 _MIGRATION_LOCK = 0x6B73616E61  # "ksana"
 
 _SETTINGS = {
@@ -44,6 +45,7 @@ _GONE = (
     TimeoutError,
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
     asyncpg.CannotConnectNowError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
@@ -185,6 +187,9 @@ class PostgresDatabase:
         self._lifetime = pool_lifetime
         self._renewed_at = 0.0
         self._pool: Any = None
+        self._busy = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
         self._texts: dict[Any, Any] = {}
 
     async def open(self) -> None:
@@ -207,12 +212,16 @@ class PostgresDatabase:
                 log.warning("fsync is off: a power loss may take acknowledged changes with it")
 
     async def close(self) -> None:
-        if self._pool is not None:
-            pool, self._pool = self._pool, None
-            try:
-                await asyncio.wait_for(pool.close(), 5)
-            except TimeoutError:
-                pool.terminate()
+        if self._pool is None:
+            return
+        pool, self._pool = self._pool, None
+        try:
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                # The driver stumbles over a pool that closes while it connects: first whoever is at work gets done.
+                await self._idle.wait()
+                await pool.close()
+        except TimeoutError:
+            pool.terminate()
 
     async def write(self, step: Step[T]) -> T:
         failed: Exception | None = None
@@ -239,14 +248,20 @@ class PostgresDatabase:
     async def _connection(self) -> AsyncIterator[Any]:
         if self._pool is None:
             raise StoreUnavailable("PostgreSQL is not open")
-        await self._renew(self._pool)
+        self._busy += 1
+        self._idle.clear()
         try:
+            await self._renew(self._pool)
             async with self._pool.acquire(timeout=10) as connection:
                 yield connection
         except _UNFIT as error:
             raise InvalidArgument.of("", f"the database cannot hold this value: {error}") from error
         except _GONE as error:
             raise StoreUnavailable(f"PostgreSQL does not answer: {error or type(error).__name__}") from error
+        finally:
+            self._busy -= 1
+            if self._busy == 0:
+                self._idle.set()
 
     async def _renew(self, pool: Any) -> None:
         """Once in a lifetime, have every connection replaced when it is next used."""

@@ -48,9 +48,7 @@ async def test_what_surprises_in_an_expression_is_noted(world: World) -> None:
         ),
     ],
 )
-async def test_every_kind_of_schedule_is_previewed(
-    world: World, schedule: dict[str, Any], expected: list[str]
-) -> None:
+async def test_every_kind_of_schedule_is_previewed(world: World, schedule: dict[str, Any], expected: list[str]) -> None:
     shown = await _preview(world, schedule, count=2)
     assert (shown["next"], shown["notes"]) == (expected, [])
 

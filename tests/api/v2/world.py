@@ -15,7 +15,6 @@ from ksana.api import ops, v2
 from ksana.api.kit import KeyRing, Scope, build_app
 from ksana.api.services import JobDefaults, Services
 from ksana.api.stored import StoredAnswers, StoredKeys
-from ksana.app import targets_of
 from ksana.domain.durations import parse_duration
 from ksana.domain.keys import new_key
 from ksana.domain.ports import Store
@@ -24,6 +23,7 @@ from ksana.observe.metrics import MetricsObserver
 from ksana.stores.sql.store import SqlStore
 from ksana.stores.sqlite import SqliteDatabase
 from ksana.targets.http import TargetPolicy
+from ksana.targets.registry import load_targets
 from ksana.targets.services import TargetServices
 from tests.api.kit.client import Answer, Client
 from tests.kit.clock import NodeClock, VirtualClock
@@ -59,7 +59,8 @@ class World(Client):
 
     async def job(self, name: str = "j", kind: str = "noop", config: dict[str, Any] | None = None, **more: Any) -> Any:
         """Make a job through the API and give its view."""
-        answer = await self.post("/api/v2/jobs", {"name": name, "target": {"kind": kind, "config": config or {}}, **more})
+        target = {"kind": kind, "config": config or {}}
+        answer = await self.post("/api/v2/jobs", {"name": name, "target": target, **more})
         assert answer.status == 201, answer.body
         return answer.json()
 
@@ -116,7 +117,7 @@ async def open_world(path: Path, *, allowed_hosts: Sequence[str] = ()) -> AsyncI
     gate = Gate(real)
     store = cast(Store, gate)
     policy = TargetPolicy.of(allow_loopback=True, allow_private=False)
-    targets = targets_of(TargetServices(sleep=clock.sleep, now=clock.now, http_policy=policy))
+    targets = load_targets(TargetServices(sleep=clock.sleep, now=clock.now, http_policy=policy))
     observer = MetricsObserver(clock.now, version=VERSION)
     options = EngineOptions(name="node-1", callback_base=CALLBACKS, lease=timedelta(seconds=10))
     await real.open()

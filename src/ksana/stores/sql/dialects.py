@@ -106,7 +106,7 @@ _INNODB = {
     "where_deadline": "",
     "where_token": "",
     "where_parent": "",
-    # A small table is walked whole if nobody forbids it, and a locking read locks, or waits for, every row it walks over.
+    # A small table is walked whole if nobody forbids it, and a locking read waits for every locked row on its way.
     "by_key": "FORCE INDEX (PRIMARY)",
     "by_due": "FORCE INDEX (ksana_cursors_due)",
     "by_ready": "FORCE INDEX (ksana_runs_ready)",

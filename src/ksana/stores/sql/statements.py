@@ -15,11 +15,10 @@ class Statement(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table as far as bulk writing goes: its columns with what they hold ("int", "text", "bytes"), and its key."""
+    """A table as far as bulk writing goes: its columns with what they hold ("int", "text", "bytes")."""
 
     name: str
     columns: tuple[tuple[str, str], ...]
-    key: tuple[str, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -28,25 +27,23 @@ class Table(NamedTuple):
     def only(self, *names: str) -> Table:
         """The same table with some of its columns."""
         held = dict(self.columns)
-        return Table(self.name, tuple((name, held[name]) for name in names), self.key)
+        return Table(self.name, tuple((name, held[name]) for name in names))
 
 
-def _table(name: str, key: str, columns: str) -> Table:
+def _table(name: str, columns: str) -> Table:
     pairs = (column.split(":") for column in columns.split())
-    return Table(name, tuple((column, kind) for column, kind in pairs), tuple(key.split()))
+    return Table(name, tuple((column, kind) for column, kind in pairs))
 
 
 JOBS = _table(
     "ksana_jobs",
-    "id",
     "id:int surface:text ref:text name:text folded_name:text kind:text enabled:int version:int definition:bytes"
     " created_at:int updated_at:int deleted_at:int",
 )
-TAGS = _table("ksana_tags", "tag job_id", "tag:text job_id:int")
-CURSORS = _table("ksana_cursors", "job_id", "job_id:int version:int slot_limit:int next_slot_at:int next_fire_at:int")
+TAGS = _table("ksana_tags", "tag:text job_id:int")
+CURSORS = _table("ksana_cursors", "job_id:int version:int slot_limit:int next_slot_at:int next_fire_at:int")
 RUNS = _table(
     "ksana_runs",
-    "id",
     "id:int job_id:int job_version:int surface:text kind:text queue:text made_by:text slot_at:int state:text"
     " reason:text epoch:int attempt:int failures:int reclaims:int priority:int due_at:int deadline_at:int node_id:int"
     " created_at:int started_at:int ended_at:int error:text callback_token:text parent_id:int step:text input:bytes",
@@ -68,30 +65,24 @@ MOVED_RUNS = RUNS.only(
 )
 ATTEMPTS = _table(
     "ksana_attempts",
-    "run_id epoch",
     "run_id:int epoch:int number:int node_id:int started_at:int ended_at:int verdict:text timed_out:int code:int"
     " error:text result:bytes",
 )
 EXCHANGES = _table(
     "ksana_exchanges",
-    "run_id epoch",
     "run_id:int epoch:int head:bytes request_body:bytes response_body:bytes",
 )
-GAPS = _table(
-    "ksana_gaps", "job_id from_at reason", "job_id:int from_at:int to_at:int slots:int reason:text recorded_at:int"
-)
-TAKEN = _table("ksana_taken", "node_id run_id epoch", "node_id:int run_id:int epoch:int")
+GAPS = _table("ksana_gaps", "job_id:int from_at:int to_at:int slots:int reason:text recorded_at:int")
+TAKEN = _table("ksana_taken", "node_id:int run_id:int epoch:int")
 MINUTES = _table(
     "ksana_minutes",
-    "minute_at kind state",
     "minute_at:int kind:text state:text runs:int busy_ms:int late_ms:int",
 )
 IDEMPOTENCY = _table(
     "ksana_idempotency",
-    "scope idem_key",
     "scope:text idem_key:text fingerprint:bytes status:int body:bytes created_at:int",
 )
-KEYS = _table("ksana_keys", "id", "id:text name:text digest:bytes scopes:text created_at:int revoked_at:int")
+KEYS = _table("ksana_keys", "id:text name:text digest:bytes scopes:text created_at:int revoked_at:int")
 
 _RUN = ", ".join(RUNS.names)
 _JOB = "j.id, j.definition, j.version, c.next_slot_at, c.next_fire_at"
@@ -220,7 +211,8 @@ PAST_DEADLINE = Statement(f"SELECT {_RUN} FROM ksana_runs WHERE deadline_at <= :
 OLD_RUNS = Statement(
     # Locked, so that a run which is tried again at this moment is not forgotten.
     "SELECT r.id FROM ksana_runs r {by_ended} WHERE r.state = :state AND r.ended_at < :before"
-    " AND (r.job_id IS NULL OR r.id <= (SELECT n.id FROM ksana_runs n WHERE n.job_id = r.job_id ORDER BY n.id DESC LIMIT 1 OFFSET :keep))"
+    " AND (r.job_id IS NULL OR r.id <= (SELECT n.id FROM ksana_runs n WHERE n.job_id = r.job_id"
+    " ORDER BY n.id DESC LIMIT 1 OFFSET :keep))"
     " ORDER BY r.ended_at LIMIT :limit {skip_locked}"
 )
 DROP_RUNS = Statement("DELETE FROM ksana_runs WHERE id IN (:ids*)")

@@ -1,0 +1,44 @@
+"""The command in this process, in an empty directory and without anybody's settings."""
+
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from ksana.cli import main
+from tests.cli.nodes import BARE_NAMES
+
+
+class Said(NamedTuple):
+    """How a command ended and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+Ksana = Callable[..., Said]
+
+
+@pytest.fixture
+def ksana(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Ksana]:
+    """Run the `ksana` script with these arguments."""
+    monkeypatch.chdir(tmp_path)
+    for name in BARE_NAMES:
+        monkeypatch.delenv(name, raising=False)
+    root, ours = logging.getLogger(), logging.getLogger("ksana")
+    handlers, level, our_level = root.handlers[:], root.level, ours.level
+
+    def run(*arguments: str) -> Said:
+        monkeypatch.setattr("sys.argv", ["ksana", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        code = ended.value.code
+        return Said(code if isinstance(code, int) else 0, *capsys.readouterr())
+
+    yield run
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    ours.setLevel(our_level)

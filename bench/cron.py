@@ -9,13 +9,17 @@ import json
 import sys
 from collections.abc import Iterator
 from datetime import UTC
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from cron_next import ENGINES
 from cron_next import measure as steps_of
 from figures import RATE, Row, at_least
 from fresh import Measurement, in_rounds, measure
-from places import Places
+
+# What is measured must not carry what only the one who measures needs.
+if TYPE_CHECKING:
+    from places import Places
 
 _WANTED = {"cronsim": at_least(6), "croniter": at_least(12)}
 _ZONES = ("UTC", "America/New_York")

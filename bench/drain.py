@@ -39,7 +39,7 @@ def _of_store(places: Places, store: str, count: int, rounds: int, quick: bool) 
         with places.fresh(store) as url:
             return measure("limits.py", store, url, count)
 
-    peers = {peer.name: peer for peer in PEERS if peer.store == store and peer.noop is not None}
+    peers = {peer.name: peer for peer in PEERS if peer.store == store and peer.mode == "noop"}
     measurements: dict[str, Measurement] = {"ours": ours, "bare loop": limit}
     for name, peer in peers.items():
         measurements[name] = _peer(peer, places, quick)
@@ -47,11 +47,11 @@ def _of_store(places: Places, store: str, count: int, rounds: int, quick: bool) 
     part = f"no-op runs, {_NAMES[store]}"
     yield Row(part, found["ours"], "bare loop, 500 at a time", found["bare loop"], _SHARE_OF_LIMIT)
     for name, peer in peers.items():
-        yield Row(part, found["ours"], name, found[name], peer.noop)
+        yield Row(part, found["ours"], name, found[name], peer.wanted)
 
 
 def _peer(peer: Peer, places: Places, quick: bool) -> Measurement:
-    return lambda: peer.measure(places, "noop", quick=quick)
+    return lambda: peer.measure(places, quick=quick)
 
 
 async def _drain(url: str, count: int) -> dict[str, float]:

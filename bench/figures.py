@@ -20,6 +20,7 @@ def _rate(value: float) -> str:
 RATE = Unit(_rate)
 MILLIS = Unit(lambda value: f"{value:.1f} ms")
 SECONDS = Unit(lambda value: f"{value:.2f} s")
+SHARE = Unit(lambda value: f"{value:.1%}")
 MEGABYTES = Unit(lambda value: f"{value:.0f} MB")
 
 

@@ -30,7 +30,7 @@ _SHARE_OF_CLIENT = at_least(0.4)
 
 def rows(places: Places, rounds: int, quick: bool) -> Iterator[Row]:
     count = _COUNT // _QUICK if quick else _COUNT
-    peers = {peer.name: peer for peer in PEERS if peer.http is not None}
+    peers = {peer.name: peer for peer in PEERS if peer.mode == "http"}
     with running_sink() as sink:
         measurements: dict[str, Measurement] = {store: _ours(places, store, sink, count) for store in _STORES}
         measurements["client alone"] = lambda: measure("limits.py", "client", sink, count)
@@ -44,7 +44,7 @@ def rows(places: Places, rounds: int, quick: bool) -> Iterator[Row]:
 def _held_against(part: str, ours: Measured, found: dict[str, Measured], peers: dict[str, Peer]) -> Iterator[Row]:
     yield Row(part, ours, f"client alone, {CONCURRENCY} at a time", found["client alone"], _SHARE_OF_CLIENT)
     for name, peer in peers.items():
-        yield Row(part, ours, name, found[name], peer.http)
+        yield Row(part, ours, name, found[name], peer.wanted)
 
 
 def _ours(places: Places, store: str, sink: str, count: int) -> Measurement:
@@ -56,7 +56,7 @@ def _ours(places: Places, store: str, sink: str, count: int) -> Measurement:
 
 
 def _peer(peer: Peer, places: Places, sink: str, quick: bool) -> Measurement:
-    return lambda: peer.measure(places, "http", sink, quick=quick)
+    return lambda: peer.measure(places, sink, quick=quick)
 
 
 async def _drain(url: str, sink: str, count: int) -> dict[str, float]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,9 +12,12 @@ from typing import Any
 
 from ksana.domain.jobs import Job, JobSpec, TargetSpec
 from ksana.domain.policies import Overlap, OverlapRule
-from ksana.domain.ports import Target
+from ksana.domain.ports import Clock, Target
 from ksana.domain.runs import Run
+from ksana.engine.clock import SystemClock
 from ksana.engine.engine import Engine, EngineOptions
+from ksana.observe.metrics import MetricsObserver
+from ksana.observe.run_log import LogObserver
 from ksana.stores.mysql import MysqlDatabase
 from ksana.stores.postgres import PostgresDatabase
 from ksana.stores.sql.rows import run_to_row
@@ -38,11 +43,15 @@ _SEEDED_AT_ONCE = 2000
 class Bench:
     """A store with an engine on it."""
 
-    def __init__(self, url: str, workers: int, *targets: Target, **parts: Any) -> None:
+    def __init__(self, url: str, workers: int, target: Target | None = None, clock: Clock | None = None) -> None:
+        target, clock = target or NoopTarget(), clock or SystemClock()
         self.database = _DATABASES[url.partition("://")[0]](url)
         self.store = SqlStore(self.database)
-        kinds = {target.kind: target for target in targets or (NoopTarget(),)}
-        self.engine = Engine(self.store, kinds, EngineOptions(workers=workers, batch=BATCH), **parts)
+        # What a server listens to its engine with is part of what a run costs.
+        _log_to_nowhere()
+        observers = (LogObserver(clock.now, _trace_id), MetricsObserver(clock.now, version="bench"))
+        options = EngineOptions(workers=workers, batch=BATCH)
+        self.engine = Engine(self.store, {target.kind: target}, options, clock=clock, observers=observers)
 
     async def seed(self, kind: str, config: dict[str, Any], count: int) -> None:
         """Store that many runs of one job, all due."""
@@ -70,6 +79,14 @@ class Bench:
     async def close(self) -> None:
         await self.engine.stop()
         await self.store.close()
+
+
+def _log_to_nowhere() -> None:
+    logging.basicConfig(level=logging.INFO, handlers=[logging.FileHandler(os.devnull)])
+
+
+def _trace_id(run_id: int) -> str:
+    return f"{run_id:032x}"
 
 
 def _rows(job: Job, ids: range) -> Iterator[list[tuple[Any, ...]]]:

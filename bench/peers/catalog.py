@@ -17,26 +17,34 @@ _QUICK = 5
 
 
 class Peer(NamedTuple):
-    """A peer in its own script. `store` is where it keeps its work, `runs` how many runs it is given.
+    """A peer in its own script.
 
-    `noop` and `http` say what our rate has to be as a multiple of its own; None where it is not asked.
+    `store` is where it keeps its work, `runs` how many runs it is given and `mode` what they do (`noop` or `http`);
+    `wanted` is our rate as a multiple of its own, if there is a goal.
     """
 
     name: str
     script: str
     store: str
     runs: int
-    noop: Bound | None = None
-    http: Bound | None = None
+    mode: str
+    wanted: Bound | None = None
 
-    def measure(self, places: Places, mode: str, sink: str = "", *, quick: bool) -> float:
+    def measure(self, places: Places, sink: str = "", *, quick: bool) -> float:
         """Runs per second from the first execution until its store holds nothing unfinished."""
         count = self.runs // _QUICK if quick else self.runs
         with self._place(places) as where:
             if self.script.endswith(".py"):
-                return measure(f"peers/{self.script}", where, count, mode, sink, python=install.python())
+                return measure(f"peers/{self.script}", where, count, self.mode, sink, python=install.python())
             modules = str(install.node_modules())
-            command = [shutil.which("node") or "node", str(HERE / "peers" / self.script), where, str(count), mode, sink]
+            command = [
+                shutil.which("node") or "node",
+                str(HERE / "peers" / self.script),
+                where,
+                str(count),
+                self.mode,
+                sink,
+            ]
             return told(command, {"NODE_PATH": modules})["rate"]
 
     @contextmanager
@@ -50,10 +58,10 @@ class Peer(NamedTuple):
 
 
 PEERS = (
-    Peer("Procrastinate", "with_procrastinate.py", "postgres", 3_000, noop=at_least(30)),
-    Peer("graphile-worker", "with_graphile.cjs", "postgres", 50_000, noop=at_least(1)),
-    Peer("pg-boss", "with_pgboss.cjs", "postgres", 50_000, http=at_least(1)),
-    Peer("Huey", "with_huey.py", "sqlite", 10_000, noop=at_least(5)),
-    Peer("taskiq on Redis", "with_taskiq.py", "redis", 10_000, http=at_least(5)),
-    Peer("SAQ on Redis", "with_saq.py", "redis", 5_000, http=at_least(5)),
+    Peer("Procrastinate", "with_procrastinate.py", "postgres", 3_000, "noop", at_least(30)),
+    Peer("graphile-worker", "with_graphile.cjs", "postgres", 50_000, "noop"),
+    Peer("Huey", "with_huey.py", "sqlite", 10_000, "noop", at_least(5)),
+    Peer("taskiq on Redis", "with_taskiq.py", "redis", 10_000, "http", at_least(5)),
+    Peer("SAQ on Redis", "with_saq.py", "redis", 5_000, "http", at_least(5)),
+    Peer("pg-boss", "with_pgboss.cjs", "postgres", 50_000, "http", at_least(1)),
 )

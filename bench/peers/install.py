@@ -57,7 +57,7 @@ def _node() -> Path | str:
     def install() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copy(_PACKAGES, folder)
-        _run(npm, "install", "--silent", "--no-fund", "--no-audit", "--prefix", str(folder))
+        _run(npm, "install", "--loglevel=error", "--no-fund", "--no-audit", "--prefix", str(folder))
 
     return _once(folder, _PACKAGES, install) or folder / "node_modules"
 
@@ -83,4 +83,5 @@ def _run(*command: str) -> None:
 
 def _reason(error: Exception) -> str:
     said = error.stderr if isinstance(error, subprocess.CalledProcessError) and error.stderr else str(error)
-    return str(said).strip().splitlines()[-1][:120]
+    lines = [line.strip() for line in str(said).splitlines() if "err" in line.lower()]
+    return (lines or [str(error)])[0][:120]

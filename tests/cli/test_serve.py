@@ -88,6 +88,14 @@ async def test_a_server_for_others_needs_a_key(tmp_path: Path) -> None:
         assert "Traceback" not in process.output
 
 
+async def test_a_server_for_others_starts_once_a_key_is_stored(tmp_path: Path) -> None:
+    async with command("key", "create", "--name", "ops", directory=tmp_path) as making:
+        assert await making.ended() == 0
+    async with serving(tmp_path, "--host", "0.0.0.0") as node:
+        node.url = node.url.replace("0.0.0.0", "127.0.0.1")
+        assert (await node.call("GET", "/api/v2/jobs"))[0] == 401
+
+
 async def test_a_server_for_others_starts_with_a_key_and_asks_for_it(tmp_path: Path) -> None:
     async with serving(tmp_path, "--host", "0.0.0.0", environment={"KSANA_API_KEYS": KEY}) as node:
         node.url = node.url.replace("0.0.0.0", "127.0.0.1")
@@ -111,13 +119,11 @@ async def test_a_key_made_while_the_server_runs_closes_it(tmp_path: Path) -> Non
         assert (await node.call("GET", "/api/v2/jobs", headers={"X-API-Key": key}))[0] == 200
 
 
-async def test_the_port_comes_from_a_file_named_in_the_old_way(tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    (tmp_path / "my.yaml").write_text(f"server:\n  port: {port}\n")
+async def test_a_file_of_settings_is_named_in_the_old_way(tmp_path: Path) -> None:
+    (tmp_path / "my.yaml").write_text("server:\n  port: 0\nexecutor:\n  worker_pool_size: 7\n")
     async with command("serve", "-config=my.yaml", directory=tmp_path) as process:
-        assert await process.url() == f"http://127.0.0.1:{port}"
+        assert not (await process.url()).endswith(":7100")
+        await process.line("7 workers")
         assert await process.stop() == 0
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import defaultdict, deque
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -53,6 +54,7 @@ class Script:
         self.most_at_once: dict[int | None, int] = defaultdict(int)
         self.always = Reply()
         self.has_made_wait = False
+        self.improvise: Callable[[AttemptContext], Reply] | None = None
         self._next: deque[Reply] = deque()
         self._of_job: dict[int | None, deque[Reply]] = defaultdict(deque)
         self._hanging: dict[int, asyncio.Future[Outcome]] = {}
@@ -89,6 +91,8 @@ class Script:
             future.cancel()
 
     def choose(self, context: AttemptContext) -> Reply:
+        if self.improvise is not None:
+            return self.improvise(context)
         own = self._of_job[context.job_id]
         if own:
             return own.popleft()

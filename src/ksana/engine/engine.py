@@ -136,8 +136,9 @@ class Engine:
         )
 
     async def start(self) -> None:
-        """Join and set the loops going."""
-        await self.join()
+        """Join, unless that has happened, and set the loops going."""
+        if self.node is None:
+            await self.join()
         duties = (self.heart.run(), self.planner.run(), self.runner.run(), self.reaper.run())
         self._tasks = [asyncio.create_task(duty) for duty in duties]
 

@@ -20,13 +20,20 @@ async def rest(clock: Clock, wake: asyncio.Event, span: timedelta) -> bool:
     """Wait for the event, but no longer than that on this clock; answer whether the whole span passed."""
     if span <= timedelta(0):
         return True
-    alarm = asyncio.ensure_future(clock.sleep(span))
-    alarm.add_done_callback(lambda _: wake.set())
+    is_over = False
+
+    async def ring() -> None:
+        nonlocal is_over
+        await clock.sleep(span)
+        is_over = True
+        wake.set()
+
+    alarm = asyncio.ensure_future(ring())
     try:
         await wake.wait()
-        return alarm.done()
     finally:
         alarm.cancel()
+    return is_over
 
 
 async def ended(clock: Clock, tasks: Collection[asyncio.Task[None]], limit: timedelta) -> bool:

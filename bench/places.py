@@ -81,9 +81,18 @@ def open_places() -> Iterator[Places]:
     with LoopThread() as loop:
         servers = Servers(RunName.of_this_process(now), loop, say)
         directory = SCRATCH / "data" / str(servers.run)
+        _sweep(directory.parent, now)
         try:
             servers.open(now)
             yield Places(servers, loop, directory)
         finally:
             servers.close()
             shutil.rmtree(directory, ignore_errors=True)
+
+
+def _sweep(data: Path, now: datetime) -> None:
+    """Remove what a run that was killed left behind; a million jobs take a gigabyte."""
+    for path in data.glob("*"):
+        owner = RunName.found_in(path.name)
+        if owner is not None and owner.is_abandoned(now):
+            shutil.rmtree(path, ignore_errors=True)

@@ -34,9 +34,7 @@ class Handed(msgspec.Struct, frozen=True):
 
 
 # The same examples every time: a red test is a change's fault. KSANA_TEST_EXPLORE=1 looks for new ones.
-hypothesis.settings.register_profile(
-    "ksana", derandomize=os.environ.get("KSANA_TEST_EXPLORE") != "1", deadline=None
-)
+hypothesis.settings.register_profile("ksana", derandomize=os.environ.get("KSANA_TEST_EXPLORE") != "1", deadline=None)
 hypothesis.settings.load_profile("ksana")
 
 
@@ -72,9 +70,7 @@ def pytest_configure_node(node: Any) -> None:
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> Iterator[None]:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> Iterator[None]:
     result = yield
     if (servers := config.stash.get(_SERVERS, None)) is not None:
         used = [f"{store} {found.how}" for store, found in servers.found.items() if found.url]

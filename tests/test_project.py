@@ -60,13 +60,9 @@ def test_every_dependency_is_pinned_without_an_address() -> None:
 
 
 def test_no_test_sleeps() -> None:
-    tests = [
-        path for path in project_files() if path.suffix == ".py" and "tests" in path.relative_to(ROOT).parts
-    ]
+    tests = [path for path in project_files() if path.suffix == ".py" and "tests" in path.relative_to(ROOT).parts]
     sleeping = [
-        f"{path.relative_to(ROOT)}:{line}"
-        for path in tests
-        for line in lines_that_sleep(ast.parse(path.read_text()))
+        f"{path.relative_to(ROOT)}:{line}" for path in tests for line in lines_that_sleep(ast.parse(path.read_text()))
     ]
     assert sleeping == []
 

@@ -18,9 +18,6 @@ BARE_NAMES = tuple(name for field in FIELDS for name in field.bare)
 # An empty variable counts as unset, so what this machine has exported does not reach the node.
 _NOTHING_GIVEN = dict.fromkeys(BARE_NAMES, "")
 
-# What is waited for here has no event to wait on: another process changes it.
-_LOOK_AGAIN = 0.02
-
 
 class Node:
     """A server and its address."""
@@ -36,13 +33,12 @@ class Node:
         return await asyncio.to_thread(_call, method, self.url + path, body, headers or {})
 
     async def until(self, path: str, is_so: Any) -> Any:
-        """Look at a path until what it shows is so."""
+        """Look at a path until what it shows is so; the way there and back is pause enough."""
         async with asyncio.timeout(DEADLINE):
             while True:
                 _, seen = await self.call("GET", path)
                 if is_so(seen):
                     return seen
-                await asyncio.sleep(_LOOK_AGAIN)
 
 
 def _call(method: str, url: str, body: Any, headers: Mapping[str, str]) -> tuple[int, Any]:

@@ -29,9 +29,7 @@ class Place:
         flags: Mapping[str, object] | None = None,
         **environ: str,
     ) -> Settings:
-        return load_settings(
-            flags or {}, {**environ, **(variables or {})}, config, self.directory, self.system
-        )
+        return load_settings(flags or {}, {**environ, **(variables or {})}, config, self.directory, self.system)
 
     def problems(
         self,

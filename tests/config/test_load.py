@@ -225,10 +225,7 @@ def test_an_unknown_flag_is_an_error_with_a_suggestion(place: Place) -> None:
 
 def test_an_unknown_variable_only_warns_with_a_suggestion(place: Place) -> None:
     [warning] = place.load(KSANA_WORKER="4").warnings
-    assert (
-        warning
-        == "KSANA_WORKER in the environment is not a setting and is ignored; did you mean KSANA_WORKERS?"
-    )
+    assert warning == "KSANA_WORKER in the environment is not a setting and is ignored; did you mean KSANA_WORKERS?"
 
 
 def test_variables_of_the_client_are_not_unknown(place: Place) -> None:

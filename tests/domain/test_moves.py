@@ -82,7 +82,7 @@ def test_an_error_is_kept_as_far_as_stores_can(text: str) -> None:
     kept = advance(a_run(), Event.FAIL, LATER, error=text).error
     assert len(kept) <= ERROR_LENGTH
     assert "\x00" not in kept
-    assert kept.encode()
+    assert kept.encode().decode() == kept
 
 
 def test_ordinary_text_is_kept_as_it_is() -> None:

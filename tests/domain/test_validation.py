@@ -13,7 +13,8 @@ SECOND = timedelta(seconds=1)
 
 
 def a_spec(**said: Any) -> JobSpec:
-    return JobSpec(**({"name": "job", "target": TargetSpec("noop")} | said))
+    values: dict[str, Any] = {"name": "job", "target": TargetSpec("noop")}
+    return JobSpec(**(values | said))
 
 
 def fields(**said: Any) -> list[str]:

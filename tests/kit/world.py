@@ -332,7 +332,7 @@ class World:
             schedule = CronSchedule(cron, timezone, start, end, span_of(jitter))
         elif once is not None:
             schedule = Once(once if isinstance(once, datetime) else self.now + span_of(once))
-        values = {
+        values: dict[str, Any] = {
             "name": f"job {self._names}",
             "target": TargetSpec("script", {"awaits_callback": callback}),
             "schedule": schedule,
@@ -404,7 +404,9 @@ class World:
         """All runs (of one job), in the order of what they stand for."""
         found: list[Run] = []
         while True:
-            query = RunQuery(job_id=job and job.id, before_id=found[-1].id if found else None, limit=1000)
+            query = RunQuery(
+                job_id=None if job is None else job.id, before_id=found[-1].id if found else None, limit=1000
+            )
             page = await self.store.find_runs(query)
             found += page.items
             if len(page.items) < 1000:

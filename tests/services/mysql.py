@@ -32,9 +32,7 @@ class MySql:
                 await cursor.execute(f"DROP DATABASE IF EXISTS `{name}`")
         except (OSError, TimeoutError, asyncmy.errors.MySQLError) as error:
             parts = urlsplit(url)
-            raise AdmissionError(
-                f"{parts.username}@{parts.hostname}:{parts.port or 3306}: {error}"
-            ) from error
+            raise AdmissionError(f"{parts.username}@{parts.hostname}:{parts.port or 3306}: {error}") from error
 
     def recipe(self, directory: Path, port: int) -> Recipe | None:
         server = find_program("mariadbd", "mysqld")
@@ -112,8 +110,7 @@ class MySql:
 
 async def _filled(cursor: Any) -> list[str]:
     await cursor.execute(
-        "SELECT table_name FROM information_schema.tables"
-        " WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'"
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'"
     )
     tables = [f"`{name}`" for (name,) in await cursor.fetchall()]
     if not tables:

@@ -51,9 +51,7 @@ class Postgres:
         }
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         return Recipe(
-            prepare=[
-                [initdb, "-D", data, "-U", "ksana", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"]
-            ],
+            prepare=[[initdb, "-D", data, "-U", "ksana", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"]],
             serve=[postgres, "-D", data, *options],
             url=f"postgresql://ksana@127.0.0.1:{port}/postgres",
             # An immediate shutdown: the data is thrown away, but the shared memory has to be given back.

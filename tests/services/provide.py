@@ -84,11 +84,7 @@ class Servers:
         return Found(None, _NOT_RUNNING)
 
     def _start_private(self) -> None:
-        wanted = [
-            service
-            for service in self._services
-            if self.found[service.store].how in (_NOT_RUNNING, _NO_PROGRAM)
-        ]
+        wanted = [service for service in self._services if self.found[service.store].how in (_NOT_RUNNING, _NO_PROGRAM)]
         with ThreadPoolExecutor(max_workers=len(self._services)) as pool:
             for service, found in zip(wanted, pool.map(self._private_server, wanted), strict=True):
                 self.found[service.store] = found

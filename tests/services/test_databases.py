@@ -16,8 +16,7 @@ from tests.services.service import SqlService
 STORES = ("postgres", "mysql")
 SCHEMA = (
     "CREATE TABLE parent (id INTEGER PRIMARY KEY)",
-    "CREATE TABLE child (id INTEGER PRIMARY KEY, parent INTEGER,"
-    " FOREIGN KEY (parent) REFERENCES parent (id))",
+    "CREATE TABLE child (id INTEGER PRIMARY KEY, parent INTEGER, FOREIGN KEY (parent) REFERENCES parent (id))",
     "CREATE TABLE migrations (version INTEGER PRIMARY KEY)",
     "INSERT INTO migrations VALUES (1)",
 )
@@ -87,9 +86,7 @@ async def test_an_emptied_database_keeps_what_the_migration_left(
     url = shared.emptied(migrate)
     await execute(url, *ROWS)
     assert shared.emptied(migrate) == url
-    assert [name.strip("`").removeprefix("public.") for name in await service.filled_tables(url)] == [
-        "migrations"
-    ]
+    assert [name.strip("`").removeprefix("public.") for name in await service.filled_tables(url)] == ["migrations"]
 
 
 async def test_a_dropped_database_is_gone_though_somebody_is_connected(

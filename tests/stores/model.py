@@ -13,7 +13,7 @@ from ksana.domain.idempotency import IdempotencyRecord, IdempotencyReplay
 from ksana.domain.jobs import Job
 from ksana.domain.keys import StoredKey
 from ksana.domain.moves import Move, advance
-from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, NodeInfo, Retention, Turn
+from ksana.domain.ports import Claim, Claimed, CursorMoved, Fired, Heartbeat, JobChange, NodeInfo, Retention, Turn
 from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, RunQuery
 from ksana.domain.runs import Attempt, Run
 from ksana.domain.states import AT_REST, CLAIMABLE, FINAL, Event, Reason, State
@@ -79,7 +79,12 @@ class ModelStore:
                 raise NotFound(str(change.job.id))
             if self._jobs[change.job.id].version != change.version:
                 raise VersionConflict(str(change.job.id))
-        return [run for change in changes for run in self._change(change)]
+            if change.cursor_was is not msgspec.UNSET and change.cursor_was != self._jobs[change.job.id].next_slot_at:
+                raise CursorMoved(str(change.job.id))
+        canceled = [run for change in changes for run in self._change(change)]
+        for change in changes:
+            self._fill_slots(change.job.id)
+        return canceled
 
     def _change(self, change: JobChange) -> list[Run]:
         old, new = self._jobs[change.job.id], change.job
@@ -192,7 +197,7 @@ class ModelStore:
         if move.taken_from is not None:
             self._taken[move.taken_from].add((move.run.id, move.epoch))
 
-    def _fill_slots(self, job_id: int) -> None:
+    def _fill_slots(self, job_id: int) -> int:
         runs = [run for run in self._runs_of(job_id) if run.ended_at is None]
         waiting = [run for run in runs if run.state is State.WAITING and run.reason is Reason.SLOT]
         holding = sum(run.state is not State.WAITING for run in runs)
@@ -200,6 +205,7 @@ class ModelStore:
         free = len(waiting) if limit is None else max(0, limit - holding)
         for run in waiting[:free]:
             self._runs[run.id] = _replace(run, state=State.SCHEDULED, reason=None, epoch=run.epoch + 1)
+        return len(waiting[:free])
 
     def _claimable(self, queues: Sequence[str]) -> list[Run]:
         return [run for run in self._runs.values() if run.state in CLAIMABLE and run.queue in queues]
@@ -217,6 +223,9 @@ class ModelStore:
         return Claimed(run, None if run.job_id is None else self._jobs[run.job_id])
 
     # Reading
+
+    async def admit_waiting(self) -> int:
+        return sum(self._fill_slots(job_id) for job_id in list(self._jobs))
 
     async def get_runs(self, ids: Iterable[int]) -> list[Run]:
         return [self._runs[id] for id in ids if id in self._runs]

@@ -20,7 +20,7 @@ from ksana.domain.policies import (
     RetryStrategy,
     Timeouts,
 )
-from ksana.domain.ports import JobChange, Store
+from ksana.domain.ports import CursorMoved, JobChange, Store
 from ksana.domain.queries import JobQuery
 from ksana.domain.schedules import CronSchedule, Every, Once
 from ksana.domain.states import AT_REST, UNSTARTED, Reason, State
@@ -249,3 +249,15 @@ async def test_a_refused_request_leaves_its_key_free(store: Store) -> None:
     with pytest.raises(AlreadyExists):
         await store.add_jobs([a_job(2, ref="taken")], wish.answered(201, b"", NOW))
     assert await store.find_idempotency("v2", "key-1") is None
+
+
+async def test_a_change_made_from_an_older_cursor_is_refused(store: Store) -> None:
+    job = a_planned_job(1)
+    await store.add_jobs([job])
+    paused = msgspec.structs.replace(job, version=2, enabled=False, next_slot_at=None, next_fire_at=None)
+    elsewhere = job.next_slot_at + SECOND if job.next_slot_at else None
+    with pytest.raises(CursorMoved):
+        await store.change_jobs([JobChange(version=1, job=paused, moves_cursor=True, cursor_was=elsewhere)])
+    assert await store.get_jobs([1]) == [job]
+    await store.change_jobs([JobChange(version=1, job=paused, moves_cursor=True, cursor_was=job.next_slot_at)])
+    assert await store.get_jobs([1]) == [paused]

@@ -104,8 +104,19 @@ async def test_a_job_whose_limit_was_lifted_lets_everybody_in(store: Store) -> N
     [running] = await claim(store)
     lifted = msgspec.structs.replace(job, version=2, overlap=PARALLEL)
     await store.change_jobs([JobChange(version=1, job=lifted)])
+    assert await states(store, 1, 2, 3, 4, 5) == [State.RUNNING, *[State.SCHEDULED] * 4]
     await end(store, running.run)
-    assert await states(store, 2, 3, 4, 5) == [State.SCHEDULED] * 4
+
+
+async def test_whoever_waits_for_a_slot_that_became_free_unnoticed_is_found(store: Store) -> None:
+    await store.add_jobs([a_job(1, overlap=one_at_a_time())])
+    await put(store, a_run(1), waiting(2), waiting(3))
+    [running] = await claim(store)
+    await store.turn([a_move(running.run, Event.SUCCEED)])
+    assert await states(store, 2, 3) == [State.WAITING, State.WAITING]
+    assert await store.admit_waiting() == 1
+    assert await states(store, 2, 3) == [State.SCHEDULED, State.WAITING]
+    assert await store.admit_waiting() == 0
 
 
 async def test_nobody_is_left_waiting_for_a_free_slot(store: Store, reopen: Reopen) -> None:

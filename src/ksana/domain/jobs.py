@@ -1,4 +1,4 @@
-"""A job says what to do and when: a target, a schedule (or none) and policies. It is versioned and never half-changed."""
+"""A job says what to do and when: a target, a schedule (or none) and policies. It is versioned."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TargetSpec(msgspec.Struct, frozen=True):
 
 
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody asks for: all of a job that is theirs to say. `ref` is the id a surface shows in place of the number."""
+    """What somebody asks for: all of a job that is theirs to say. `ref` is the id a surface shows for the number."""
 
     name: str
     target: TargetSpec

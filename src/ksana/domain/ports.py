@@ -84,16 +84,23 @@ class Fired(msgspec.Struct, frozen=True):
     looked_at: int
 
 
+class CursorMoved(Exception):
+    """A job fired between reading and changing it; read it again and repeat the change."""
+
+
 class JobChange(msgspec.Struct, frozen=True, kw_only=True):
     """A new value for a job, which counts only if the stored version is still `version`.
 
-    `cancels` names the states in which its runs are canceled in the same commit, for `reason`; `gap` is recorded with it.
-    The cursor moves on its own between reading and changing a job, so it is overwritten only if `moves_cursor` says so.
+    `cancels` names the states in which its runs are canceled in the same commit, for `reason`; `gap` is recorded with
+    it. The cursor moves on its own between reading and changing a job, so it is overwritten only if `moves_cursor` says
+    so, and only if it still stands on `cursor_was` (where that is given): what the change says about slots not yet
+    fired was worked out from there.
     """
 
     version: int
     job: Job
     moves_cursor: bool = False
+    cursor_was: datetime | msgspec.UnsetType | None = msgspec.UNSET
     cancels: frozenset[State] = frozenset()
     reason: Reason | None = None
     gap: Gap | None = None
@@ -157,7 +164,8 @@ class Store(Protocol):
         ...
 
     async def change_jobs(self, changes: Sequence[JobChange]) -> list[Run]:
-        """Store new values of jobs and answer the runs canceled. VersionConflict or NotFound, and then nothing is done."""
+        """Store new values of jobs and answer the runs canceled. VersionConflict, NotFound or CursorMoved, and then
+        nothing is done."""
         ...
 
     async def get_jobs(self, ids: Iterable[int]) -> list[Job]:
@@ -168,9 +176,7 @@ class Store(Protocol):
         """Jobs that are not deleted."""
         ...
 
-    async def fire_due(
-        self, now: datetime, limit: int, decide: Callable[[list[DueJob]], list[Fire]]
-    ) -> Fired:
+    async def fire_due(self, now: datetime, limit: int, decide: Callable[[list[DueJob]], list[Fire]]) -> Fired:
         """Fire jobs whose `next_fire_at` has come, earliest first.
 
         `decide` is pure and is called inside the step with jobs no other node is firing; for each Fire it returns, the
@@ -192,8 +198,8 @@ class Store(Protocol):
         make: Callable[[Job, int], Run],
         record: Callable[[Run], IdempotencyRecord] | None = None,
     ) -> Run:
-        """Add a run of a job outside its schedule. `make` gets the job and its number of unfinished runs, inside the step,
-        and may raise to refuse."""
+        """Add a run of a job outside its schedule. `make` gets the job and its number of unfinished runs, inside the
+        step, and may raise to refuse."""
         ...
 
     async def turn(self, moves: Sequence[Move], claim: Claim | None = None) -> Turn:
@@ -201,6 +207,11 @@ class Store(Protocol):
 
         Claims take due runs by priority, then due instant, then id, and move them by Event.CLAIM.
         """
+        ...
+
+    async def admit_waiting(self) -> int:
+        """Let in runs that wait for a slot of their job which is free; answer how many. `turn` does so for the slots it
+        frees; this finds those a change of the job's overlap rule left behind."""
         ...
 
     async def get_runs(self, ids: Iterable[int]) -> list[Run]: ...
@@ -239,8 +250,8 @@ class Store(Protocol):
         ...
 
     async def prune(self, retention: Retention) -> int:
-        """Forget old finished runs with their attempts, old gaps, and lapsed nodes that hold nothing; answer how many runs
-        went."""
+        """Forget old finished runs with their attempts, old gaps and idempotency records, and lapsed nodes that hold
+        nothing; answer how many runs went."""
         ...
 
     async def roll_up(self, until: datetime) -> int:

@@ -97,7 +97,7 @@ class Minute(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """How much there is, for gauges: jobs by whether they are enabled, unfinished runs by state, age of the oldest due."""
+    """How much there is, for gauges."""
 
     enabled_jobs: int
     disabled_jobs: int

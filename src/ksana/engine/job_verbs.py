@@ -11,7 +11,7 @@ from ksana.domain.errors import InvalidArgument, NotFound, Problem, VersionConfl
 from ksana.domain.fires import Draws, owed_gap, paused_gap, plan_from
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.jobs import Job, JobSpec, TargetSpec
-from ksana.domain.ports import Clock, JobChange, Store, Target
+from ksana.domain.ports import Clock, CursorMoved, JobChange, Store, Target
 from ksana.domain.schedules import fire_at, first_slot
 from ksana.domain.states import AT_REST, UNSTARTED, Reason
 from ksana.domain.validation import problems_of
@@ -19,7 +19,7 @@ from ksana.engine.draws import IdPool
 
 _replace = msgspec.structs.replace
 _SPEC_FIELDS = JobSpec.__struct_fields__
-_TRIES = 5
+_TRIES = 20
 
 
 class JobVerbs:
@@ -173,15 +173,19 @@ class JobVerbs:
             if wanted.job == job:
                 return job
             stored = _replace(wanted.job, version=job.version + 1, updated_at=now)
+            # What is said of slots not yet fired holds only while none of them has been fired.
+            cursor_was = job.next_slot_at if wanted.moves_cursor else msgspec.UNSET
             try:
-                await self._store.change_jobs([_replace(wanted, job=stored)])
+                await self._store.change_jobs([_replace(wanted, job=stored, cursor_was=cursor_was)])
+            except CursorMoved:
+                continue
             except VersionConflict:
                 if version is not None or not tries_left:
                     raise
                 continue
             self._wake()
             return stored
-        raise AssertionError("unreachable")
+        raise VersionConflict(f"job {job_id} moves faster than it can be changed; try again")
 
 
 def _unplanned(job: Job) -> Job:

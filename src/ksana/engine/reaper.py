@@ -111,6 +111,8 @@ class Reaper(Loop):
             pass
         while await self._store.roll_up(now - _SETTLED) > 0:
             pass
+        if await self._store.admit_waiting():
+            self._runner.wake_for_work()
 
 
 def _on_uncertain(job: Job | None) -> OnUncertain:

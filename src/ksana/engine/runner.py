@@ -36,11 +36,13 @@ _OVERRUN = timedelta(seconds=5)
 class _Execution:
     """An attempt under way."""
 
-    __slots__ = ("claimed", "started_at", "task")
+    __slots__ = ("claimed", "ended_at", "outcome", "started_at", "task")
 
     def __init__(self, claimed: Claimed, started_at: datetime) -> None:
         self.claimed = claimed
         self.started_at = started_at
+        self.ended_at = started_at
+        self.outcome: Outcome | None = None
         self.task: asyncio.Task[None] | None = None
 
 
@@ -74,6 +76,7 @@ class Runner:
         self._batch = batch
         self._poll = poll
         self._executing: dict[Key, _Execution] = {}
+        self._ended: list[_Execution] = []
         self._results: list[_Result] = []
         self._reserved = 0
         self._turns: set[asyncio.Task[None]] = set()
@@ -97,13 +100,14 @@ class Runner:
     @property
     def is_idle(self) -> bool:
         """Nothing under way and nothing left to store."""
-        return not (self._executing or self._results or self._turns or self._reserved)
+        return not (self._executing or self._ended or self._results or self._turns or self._reserved)
 
     @property
     def room(self) -> int:
         """How many more runs may be taken on. A result not yet stored still takes its place: when the store is slow,
         the runner slows down with it instead of piling results up."""
-        return max(0, self._capacity - len(self._executing) - len(self._results) - self._reserved)
+        taken = len(self._executing) + len(self._ended) + len(self._results) + self._reserved
+        return max(0, self._capacity - taken)
 
     def reserve(self, count: int) -> int:
         """Set room aside for runs about to be born claimed by this node; answer how much there was.
@@ -168,6 +172,7 @@ class Runner:
         if self._doubtful and not (self._pausing or self._turns or self._reserved):
             self._start(self._recover())
         while self._is_turn_worthwhile():
+            self._settle_ended()
             size = 1 if self._piecemeal else self._batch
             results, self._results = self._results[:size], self._results[size:]
             # The end of a run may let another of its job in, which can be claimed in the same commit.
@@ -186,10 +191,11 @@ class Runner:
         if self._pausing or self._doubtful:
             return False
         wanted = self._wanted()
+        results = len(self._results) + len(self._ended)
         if not self._turns:
-            return bool(self._results) or wanted > 0
+            return results > 0 or wanted > 0
         # While turns are under way, another is worth its commit only if it is full.
-        is_full = len(self._results) >= self._batch or wanted >= self._batch
+        is_full = results >= self._batch or wanted >= self._batch
         return is_full and len(self._turns) < self._store.parallelism
 
     def _wanted(self) -> int:
@@ -279,6 +285,7 @@ class Runner:
         self._backoff.reset()
         self._doubtful = False
         known = {*self._executing, *((move.run.id, move.epoch) for move, _ in self._results)}
+        known.update(_key(execution.claimed.run) for execution in self._ended)
         self.begin([one for one in held if _key(one.run) not in known], 0)
         for run_id, epoch in over:
             self.let_go(run_id, epoch)
@@ -314,21 +321,31 @@ class Runner:
 
     def _conclude(self, execution: _Execution, outcome: Outcome) -> None:
         """Queue the outcome for storing, unless the attempt was cut off or let go before."""
-        claimed = execution.claimed
-        if self._executing.get(_key(claimed.run)) is not execution:
+        if self._executing.get(key := _key(execution.claimed.run)) is not execution:
             return
-        ended_at = self._clock.now()
-        try:
-            move = _result(claimed, outcome, execution.started_at, ended_at)
-        except Exception as error:
-            log.exception("target %s answered with nonsense", claimed.run.kind)
-            nonsense = Outcome(
-                Verdict.FAIL, error=f"the target's answer makes no sense: {type(error).__name__}: {error}"
-            )
-            move = _result(claimed, nonsense, execution.started_at, ended_at)
-        del self._executing[_key(claimed.run)]
-        self._results.append((move, claimed.job))
+        del self._executing[key]
+        execution.outcome = outcome
+        execution.ended_at = self._clock.now()
+        self._ended.append(execution)
         self._wake.set()
+
+    def _settle_ended(self) -> None:
+        """Decide where the runs go whose attempts have ended. All of a turn are settled at one instant, so that most of
+        them move alike and the store can move them together; the attempts keep the instant they really ended."""
+        if not self._ended:
+            return
+        now = self._clock.now()
+        ended, self._ended = self._ended, []
+        for execution in ended:
+            claimed = execution.claimed
+            try:
+                move = _result(execution, now)
+            except Exception as error:
+                log.exception("target %s answered with nonsense", claimed.run.kind)
+                sentence = f"the target's answer makes no sense: {type(error).__name__}: {error}"
+                execution.outcome = Outcome(Verdict.FAIL, error=sentence)
+                move = _result(execution, now)
+            self._results.append((move, claimed.job))
 
     async def _attempt(self, claimed: Claimed) -> Outcome:
         job = claimed.job
@@ -392,8 +409,7 @@ def _key(run: Run) -> Key:
 
 
 def _lets_others_in(result: _Result) -> bool:
-    move, job = result
-    return move.frees_slot and job is not None and job.overlap.rule is OverlapRule.QUEUE
+    return result[0].frees_slot
 
 
 def _handed_back(claimed: Claimed, on_uncertain: OnUncertain, now: datetime) -> Move:
@@ -401,15 +417,16 @@ def _handed_back(claimed: Claimed, on_uncertain: OnUncertain, now: datetime) -> 
     return Move(claimed.run.epoch, moved, frees_slot=moved.ended_at is not None)
 
 
-def _result(claimed: Claimed, outcome: Outcome, started_at: datetime, ended_at: datetime) -> Move:
-    run, job = claimed.run, claimed.job
+def _result(execution: _Execution, now: datetime) -> Move:
+    outcome, (run, job) = execution.outcome, (execution.claimed.run, execution.claimed.job)
+    assert outcome is not None
     attempt = Attempt(
         run_id=run.id,
         number=run.attempt,
         epoch=run.epoch,
         node_id=run.node_id,
-        started_at=started_at,
-        ended_at=ended_at,
+        started_at=execution.started_at,
+        ended_at=execution.ended_at,
         verdict=outcome.verdict,
         timed_out=outcome.timed_out,
         code=outcome.code,
@@ -418,7 +435,11 @@ def _result(claimed: Claimed, outcome: Outcome, started_at: datetime, ended_at: 
         exchange=outcome.exchange,
     )
     if job is None:
-        return Move(run.epoch, advance(run, Event.FAIL, ended_at, error=outcome.error), attempt)
-    moved = settle(run, job, outcome, ended_at)
-    # Whatever the job's rule was when this attempt began, by now runs may be waiting for its end.
-    return Move(run.epoch, moved, attempt, frees_slot=moved.ended_at is not None)
+        return Move(run.epoch, advance(run, Event.FAIL, now, error=outcome.error), attempt)
+    moved = settle(run, job, outcome, now)
+    return Move(run.epoch, moved, attempt, frees_slot=moved.ended_at is not None and _may_be_waited_for(job))
+
+
+def _may_be_waited_for(job: Job) -> bool:
+    # Asking for every run of every job would make all turns of a busy job queue up behind its cursor.
+    return job.overlap.rule is OverlapRule.QUEUE

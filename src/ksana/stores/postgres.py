@@ -113,10 +113,8 @@ class PostgresTx:
         tag: str = await self._connection.execute(text, *map(list, zip(*rows, strict=True)))
         return tag
 
-    async def swap(self, table: Table, rows: Sequence[tuple[Any, ...]], epochs: Sequence[int]) -> set[tuple[int, int]]:
-        text = self._bulk_text("swap", table)
-        won = await self._connection.fetch(text, *map(list, zip(*rows, strict=True)), list(epochs))
-        return {(row[0], row[1]) for row in won}
+    async def swap(self, change: Statement, /, ids: Sequence[int], epoch: int, **values: Any) -> list[int]:
+        return [row[0] for row in await self.rows(change, ids=ids, epoch=epoch, **values)]
 
     def _bulk_text(self, verb: str, table: Table) -> str:
         text: str | None = self._texts.get((verb, table))
@@ -161,18 +159,7 @@ def _update(table: Table) -> str:
     return f"UPDATE {table.name} t SET {changes} FROM {source} WHERE t.{key} = v.{key}"
 
 
-def _swap(table: Table) -> str:
-    _, *others = table.names
-    changes = ", ".join(f"{name} = v.{name}" for name in others)
-    names, last = ", ".join(table.names), len(table.names) + 1
-    arrays = _unnested(table)[:-1] + f", ${last}::bigint[])"
-    return (
-        f"UPDATE {table.name} t SET {changes} FROM {arrays} AS v({names}, was)"
-        " WHERE t.id = v.id AND t.epoch = v.was RETURNING t.id, v.was"
-    )
-
-
-_BULK = {"insert": _insert, "insert_new": _insert_new, "update": _update, "swap": _swap}
+_BULK = {"insert": _insert, "insert_new": _insert_new, "update": _update}
 
 
 class PostgresDatabase:

@@ -68,13 +68,8 @@ class SqliteTx:
         except sqlite3.IntegrityError as error:
             raise UniqueViolation(str(error)) from error
 
-    async def swap(self, table: Table, rows: Sequence[tuple[Any, ...]], epochs: Sequence[int]) -> set[tuple[int, int]]:
-        text, execute = self._text("SWAP", table, _swap), self._execute
-        return {
-            (row[0], epoch)
-            for row, epoch in zip(rows, epochs, strict=True)
-            if execute(text, (*row[1:], row[0], epoch)).rowcount
-        }
+    async def swap(self, change: Statement, /, ids: Sequence[int], epoch: int, **values: Any) -> list[int]:
+        return [row[0] for row in await self.rows(change, ids=ids, epoch=epoch, **values)]
 
     def _text(self, verb: str, table: Table, make: Callable[[Table], str]) -> str:
         text = self._bulk.get((verb, table))
@@ -94,10 +89,6 @@ def _insert_new(table: Table) -> str:
 def _update(table: Table) -> str:
     key, *others = table.names
     return f"UPDATE {table.name} SET {', '.join(f'{name} = ?' for name in others)} WHERE {key} = ?"
-
-
-def _swap(table: Table) -> str:
-    return f"{_update(table)} AND epoch = ?"
 
 
 def _finish(step: Awaitable[T]) -> T:

@@ -10,7 +10,7 @@ import asyncmy.errors
 from ksana.stores.mysql.literals import pieces, written_out
 from ksana.stores.sql.compile import Compiled, compile_statement
 from ksana.stores.sql.dialects import Dialect
-from ksana.stores.sql.statements import RUN_EPOCHS, Statement, Table
+from ksana.stores.sql.statements import RUNS_AT_EPOCH, Statement, Table
 from ksana.stores.sql.tx import UniqueViolation
 
 _DUPLICATE = 1062
@@ -83,8 +83,9 @@ class MysqlTx:
                 raise
             raise UniqueViolation(str(error)) from error
 
-    async def swap(self, table: Table, rows: Sequence[tuple[Any, ...]], epochs: Sequence[int]) -> set[tuple[int, int]]:
-        found = dict(await self.rows(RUN_EPOCHS, ids=[row[0] for row in rows]))
-        won = [(row, epoch) for row, epoch in zip(rows, epochs, strict=True) if found.get(row[0]) == epoch]
-        await self.update(table, [row for row, _ in won])
-        return {(row[0], epoch) for row, epoch in won}
+    async def swap(self, change: Statement, /, ids: Sequence[int], epoch: int, **values: Any) -> list[int]:
+        # An update here does not say which rows it changed, so they are locked and looked at first.
+        won = [row[0] for row in await self.rows(RUNS_AT_EPOCH, ids=ids, epoch=epoch)]
+        if won:
+            await self.run(change, ids=won, epoch=epoch, **values)
+        return won

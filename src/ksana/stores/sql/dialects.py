@@ -54,6 +54,7 @@ SQLITE = Dialect(
         "runs_table": "",
         "for_update": "",
         "skip_locked": "",
+        "returning_id": "RETURNING id",
         "position": "instr",
     },
 )
@@ -79,6 +80,7 @@ POSTGRES = Dialect(
         "runs_table": "WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05)",
         "for_update": "FOR UPDATE",
         "skip_locked": "FOR UPDATE SKIP LOCKED",
+        "returning_id": "RETURNING id",
         "position": "strpos",
     },
 )
@@ -120,6 +122,7 @@ _INNODB = {
     "bytes": "LONGBLOB",
     "for_update": "FOR UPDATE",
     "skip_locked": "FOR UPDATE SKIP LOCKED",
+    "returning_id": "",
     "position": "INSTR",
 }
 

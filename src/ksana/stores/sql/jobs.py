@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from ksana.domain.errors import AlreadyExists, NotFound, VersionConflict
 from ksana.domain.idempotency import IdempotencyRecord, IdempotencyReplay
 from ksana.domain.jobs import Job
 from ksana.domain.moves import Move, advance
-from ksana.domain.ports import JobChange
+from ksana.domain.ports import CursorMoved, JobChange
 from ksana.domain.runs import Run
 from ksana.domain.states import Event
 from ksana.stores.sql.rows import (
+    Row,
     cursor_to_row,
     gap_to_row,
     job_to_row,
+    micros_or_none,
     record_from_row,
     record_to_row,
     run_from_row,
@@ -31,7 +35,7 @@ from ksana.stores.sql.statements import (
     RUNS_TO_CANCEL,
     TAGS,
 )
-from ksana.stores.sql.turns import apply_moves
+from ksana.stores.sql.turns import apply_moves, fill_slots
 from ksana.stores.sql.tx import Tx, UniqueViolation
 
 _NAMED = 5
@@ -55,9 +59,9 @@ def _taken(jobs: Sequence[Job]) -> AlreadyExists:
 
 async def change_jobs(tx: Tx, changes: Sequence[JobChange]) -> list[Run]:
     ids = [change.job.id for change in changes]
-    versions = {row[0]: row[1] for row in await tx.rows(LOCK_CURSORS, ids=ids)}
+    cursors = {row[0]: row for row in await tx.rows(LOCK_CURSORS, ids=ids)}
     for change in changes:
-        _refuse_stale(change, versions)
+        _refuse_stale(change, cursors.get(change.job.id))
     jobs = [change.job for change in changes]
     try:
         await tx.update(JOBS, [job_to_row(job) for job in jobs])
@@ -75,17 +79,21 @@ async def change_jobs(tx: Tx, changes: Sequence[JobChange]) -> list[Run]:
             canceled += await _cancel(tx, change)
     if gaps := [gap_to_row(change.gap) for change in changes if change.gap]:
         await tx.insert_new(GAPS, gaps)
+    # A larger limit, or none, may let in whoever waits.
+    await fill_slots(tx, sorted(ids))
     return canceled
 
 
-def _refuse_stale(change: JobChange, versions: dict[int, int]) -> None:
-    found = versions.get(change.job.id)
-    if found is None:
+def _refuse_stale(change: JobChange, cursor: Row | None) -> None:
+    if cursor is None:
         raise NotFound(f"there is no job {change.job.id}")
-    if found != change.version:
+    _, version, _, next_slot_at = cursor
+    if version != change.version:
         raise VersionConflict(
-            f"job {change.job.id} is at version {found}, not {change.version}; read it again and repeat the change"
+            f"job {change.job.id} is at version {version}, not {change.version}; read it again and repeat the change"
         )
+    if change.cursor_was is not msgspec.UNSET and micros_or_none(change.cursor_was) != next_slot_at:
+        raise CursorMoved(f"job {change.job.id} has fired")
 
 
 async def _cancel(tx: Tx, change: JobChange) -> list[Run]:

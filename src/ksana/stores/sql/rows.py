@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -131,23 +131,34 @@ def run_from_row(row: Row) -> Run:
     )
 
 
-def move_to_row(move: Move) -> tuple[Any, ...]:
-    """The columns of MOVED_RUNS."""
+class Change(NamedTuple):
+    """What a move does to a row, beside raising its epoch. Results of one turn mostly do the same."""
+
+    epoch: int
+    state: str
+    reason: str | None
+    failures: int
+    reclaims: int
+    due_at: int | None
+    deadline_at: int | None
+    ended_at: int | None
+    error: str
+
+
+def change_of(move: Move) -> Change:
+    """The change a move makes. What it leaves as it was is not part of it."""
     run = move.run
-    return (
-        run.id,
+    ended_at = run.ended_at
+    return Change(
+        move.epoch,
         run.state.value,
         None if run.reason is None else run.reason.value,
-        run.epoch,
-        run.attempt,
         run.failures,
         run.reclaims,
-        to_micros(run.due_at),
+        to_micros(run.due_at) if ended_at is None else None,
         None if run.deadline_at is None else to_micros(run.deadline_at),
-        run.node_id,
-        None if run.started_at is None else to_micros(run.started_at),
-        None if run.ended_at is None else to_micros(run.ended_at),
-        storable(run.error),
+        None if ended_at is None else to_micros(ended_at),
+        run.error,
     )
 
 

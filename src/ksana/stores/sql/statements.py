@@ -48,21 +48,6 @@ RUNS = _table(
     " reason:text epoch:int attempt:int failures:int reclaims:int priority:int due_at:int deadline_at:int node_id:int"
     " created_at:int started_at:int ended_at:int error:text callback_token:text parent_id:int step:text input:bytes",
 )
-MOVED_RUNS = RUNS.only(
-    "id",
-    "state",
-    "reason",
-    "epoch",
-    "attempt",
-    "failures",
-    "reclaims",
-    "due_at",
-    "deadline_at",
-    "node_id",
-    "started_at",
-    "ended_at",
-    "error",
-)
 ATTEMPTS = _table(
     "ksana_attempts",
     "run_id:int epoch:int number:int node_id:int started_at:int ended_at:int verdict:text timed_out:int code:int"
@@ -100,7 +85,7 @@ READ_IDENTITY = Statement("SELECT value FROM ksana_identity WHERE one = 1")
 
 JOBS_BY_ID = Statement(f"SELECT {_JOB} {_JOB_FROM} WHERE j.id IN (:ids*)")
 LOCK_CURSORS = Statement(
-    "SELECT job_id, version, slot_limit FROM ksana_cursors {by_key} WHERE job_id IN (:ids*)"
+    "SELECT job_id, version, slot_limit, next_slot_at FROM ksana_cursors {by_key} WHERE job_id IN (:ids*)"
     " ORDER BY job_id {for_update}"
 )
 JOB_VERSIONS = Statement("SELECT job_id, version FROM ksana_cursors WHERE job_id IN (:ids*)")
@@ -122,7 +107,12 @@ RUNS_PRESENT = Statement("SELECT id FROM ksana_runs WHERE id IN (:ids*)")
 
 # Turns: moving and claiming
 
-RUN_EPOCHS = Statement("SELECT id, epoch FROM ksana_runs {by_key} WHERE id IN (:ids*) {for_update}")
+RUNS_AT_EPOCH = Statement("SELECT id FROM ksana_runs {by_key} WHERE id IN (:ids*) AND epoch = :epoch {for_update}")
+MOVE_RUNS = Statement(
+    "UPDATE ksana_runs {by_key} SET state = :state, reason = :reason, epoch = :epoch + 1, failures = :failures,"
+    " reclaims = :reclaims, due_at = COALESCE(:due_at, due_at), deadline_at = :deadline_at, node_id = NULL,"
+    " ended_at = :ended_at, error = :error WHERE id IN (:ids*) AND epoch = :epoch {returning_id}"
+)
 DUE_RUNS = Statement(
     f"SELECT {_RUN} FROM ksana_runs {{by_ready}} WHERE {{ready}} AND queue = :queue AND priority = :priority"
     " AND due_at <= :now"
@@ -150,6 +140,9 @@ HOLDING_RUNS = Statement(
 WAITED_JOBS = Statement(
     "SELECT DISTINCT job_id FROM ksana_runs {by_live} WHERE job_id IN (:ids*) AND ended_at IS NULL"
     " AND state = 'WAITING' AND reason = 'slot'"
+)
+ALL_WAITED_JOBS = Statement(
+    "SELECT DISTINCT job_id FROM ksana_runs WHERE state = 'WAITING' AND reason = 'slot' AND ended_at IS NULL"
 )
 RUNS_TO_CANCEL = Statement(
     f"SELECT {_RUN} FROM ksana_runs {{by_live}} WHERE job_id = :job_id AND ended_at IS NULL AND state IN (:states*)"

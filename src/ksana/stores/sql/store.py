@@ -99,6 +99,9 @@ class SqlStore:
     async def turn(self, moves: Sequence[Move], claim: Claim | None = None) -> Turn:
         return await self._write(lambda tx: turns.turn(tx, self._catalog, moves, claim))
 
+    async def admit_waiting(self) -> int:
+        return await self._write(turns.admit_waiting)
+
     async def get_runs(self, ids: Iterable[int]) -> list[Run]:
         return await self._read(lambda tx: reading.runs_by_id(tx, ids))
 

@@ -13,9 +13,10 @@ from ksana.domain.runs import Attempt, Run
 from ksana.domain.states import Event, State
 from ksana.domain.times import to_micros
 from ksana.stores.sql.catalog import Catalog
-from ksana.stores.sql.rows import attempt_to_row, exchange_to_row, move_to_row, run_from_row
+from ksana.stores.sql.rows import Change, attempt_to_row, change_of, exchange_to_row, run_from_row
 from ksana.stores.sql.statements import (
     ADMIT_RUNS,
+    ALL_WAITED_JOBS,
     ATTEMPTS,
     CLAIM_RUNS,
     DUE_RUNS,
@@ -23,7 +24,7 @@ from ksana.stores.sql.statements import (
     HOLDING_RUNS,
     JOB_VERSIONS,
     LOCK_CURSORS,
-    MOVED_RUNS,
+    MOVE_RUNS,
     TAKEN,
     WAITED_JOBS,
     WAITING_RUNS,
@@ -50,21 +51,38 @@ async def apply_moves(tx: Tx, moves: Sequence[Move]) -> frozenset[int]:
         return _NO_RUNS
     # A move offered again after an unclear answer may share a batch with the next move of its run.
     tried = {(move.run.id, move.epoch): move for move in reversed(moves)}
-    # Rows are always locked in rising order of id, so that two batches which share runs cannot lock each other out.
-    ordered = [tried[pair] for pair in sorted(tried)]
-    won = await tx.swap(MOVED_RUNS, [move_to_row(move) for move in ordered], [move.epoch for move in ordered])
+    won = await _swap(tx, tried)
     lost = _NO_RUNS
+    ordered = list(tried.values())
     if len(won) < len(ordered):
         lost = frozenset(move.run.id for move in ordered) - {run_id for run_id, _ in won}
-        ordered = [move for move in ordered if (move.run.id, move.epoch) in won]
+        ordered = [move for key, move in tried.items() if key in won]
     attempts = [move.attempt for move in ordered if move.attempt is not None]
     if attempts:
         await _keep_attempts(tx, attempts)
     if taken := [(move.taken_from, move.run.id, move.epoch) for move in ordered if move.taken_from is not None]:
         await tx.insert_new(TAKEN, taken)
     if freed := {move.run.job_id for move in ordered if move.frees_slot and move.run.job_id is not None}:
-        await _fill_slots(tx, sorted(freed))
+        await fill_slots(tx, sorted(freed))
     return lost
+
+
+async def _swap(tx: Tx, tried: dict[tuple[int, int], Move]) -> set[tuple[int, int]]:
+    """Make the moves whose epoch still stands, one statement for all that do the same; answer which those were."""
+    alike: dict[Change, list[int]] = {}
+    for (run_id, _), move in tried.items():
+        alike.setdefault(change_of(move), []).append(run_id)
+    won: set[tuple[int, int]] = set()
+    # By rising epoch, so that two moves of one run follow each other.
+    for change in sorted(alike, key=_epoch):
+        # Rows are locked in rising order of id, so that two batches which share runs rarely lock each other out.
+        moved = await tx.swap(MOVE_RUNS, ids=sorted(alike[change]), **change._asdict())
+        won.update([(run_id, change.epoch) for run_id in moved])
+    return won
+
+
+def _epoch(change: Change) -> int:
+    return change.epoch
 
 
 async def _keep_attempts(tx: Tx, attempts: Sequence[Attempt]) -> None:
@@ -74,14 +92,14 @@ async def _keep_attempts(tx: Tx, attempts: Sequence[Attempt]) -> None:
         await tx.insert(EXCHANGES, exchanges)
 
 
-async def _fill_slots(tx: Tx, job_ids: list[int]) -> None:
-    """Let the longest-waiting runs of these jobs in, as far as their limits allow."""
+async def fill_slots(tx: Tx, job_ids: list[int]) -> int:
+    """Let the longest-waiting runs of these jobs in, as far as their limits allow; answer how many."""
     # Firing holds the cursor while it counts; taking it here means whoever waits because of the run that just ended
     # is already visible, and whoever comes later sees the slot free. Nobody is left waiting for a slot that is free.
     limits = {row[0]: row[2] for row in await tx.rows(LOCK_CURSORS, ids=job_ids)}
     waited = [row[0] for row in await tx.rows(WAITED_JOBS, ids=job_ids)]
     if not waited:
-        return
+        return 0
     holding: dict[int, int] = {row[0]: row[1] for row in await tx.rows(HOLDING_RUNS, ids=waited)}
     admitted: list[int] = []
     for job_id in waited:
@@ -91,6 +109,13 @@ async def _fill_slots(tx: Tx, job_ids: list[int]) -> None:
             admitted += [row[0] for row in await tx.rows(WAITING_RUNS, job_id=job_id, limit=free)]
     if admitted:
         await tx.run(ADMIT_RUNS, ids=admitted)
+    return len(admitted)
+
+
+async def admit_waiting(tx: Tx) -> int:
+    """Let in whoever waits for a slot that is free."""
+    waited = sorted({row[0] for row in await tx.rows(ALL_WAITED_JOBS)})
+    return await fill_slots(tx, waited) if waited else 0
 
 
 async def _claim(tx: Tx, catalog: Catalog, claim: Claim) -> list[Claimed]:

@@ -39,11 +39,8 @@ class Tx(Protocol):
         key. UniqueViolation if another of their unique columns collides."""
         ...
 
-    async def swap(self, table: Table, rows: Sequence[tuple[Any, ...]], epochs: Sequence[int]) -> set[tuple[int, int]]:
-        """Overwrite the given columns of each row (first column `id`) still at the given epoch.
-
-        There is at least one row, and no (id, epoch) twice; the answer names the pairs that still matched.
-        """
+    async def swap(self, change: Statement, /, ids: Sequence[int], epoch: int, **values: Any) -> list[int]:
+        """Make one change to those of the runs that are still at this epoch, and answer which they were."""
         ...
 
 

@@ -28,7 +28,7 @@ def storable(text: str) -> str:
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
 
 
-class Move(msgspec.Struct, frozen=True):
+class Move(msgspec.Struct, frozen=True, gc=False):
     """A change of one run that counts only if the run is still at `epoch`.
 
     `attempt` is what there is to tell of it; `frees_slot` says that runs of the same job may be waiting for its end;

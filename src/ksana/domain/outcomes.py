@@ -30,7 +30,7 @@ class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
     truncated: bool = False
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class Outcome(msgspec.Struct, frozen=True, gc=False):
     """The answer of a target to one attempt."""
 
     verdict: Verdict
@@ -45,7 +45,7 @@ class Outcome(msgspec.Struct, frozen=True):
 SUCCESS = Outcome(Verdict.SUCCESS)
 
 
-class AttemptContext(msgspec.Struct, frozen=True):
+class AttemptContext(msgspec.Struct, frozen=True, gc=False):
     """Everything a target may know about the attempt it is asked to make.
 
     `planned_at` and `run_id` stay the same over all attempts of a run; `fence` rises with every claim, so a target

@@ -62,7 +62,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     queues: tuple[str, ...]
 
 
-class Claimed(msgspec.Struct, frozen=True):
+class Claimed(msgspec.Struct, frozen=True, gc=False):
     """A run this node now holds, with the job it belongs to (None for an item of the queue)."""
 
     run: Run

@@ -13,6 +13,8 @@ from ksana.domain.states import Reason, State
 
 DEFAULT_QUEUE = "default"
 
+# `gc=False` on what comes by the thousand: it can hold no reference to itself, so the cycle collector need not look.
+
 
 class Trigger(StrEnum):
     """What made the run."""
@@ -24,7 +26,7 @@ class Trigger(StrEnum):
     ENQUEUE = "enqueue"
 
 
-class Run(msgspec.Struct, frozen=True, kw_only=True):
+class Run(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One occurrence of work and where it stands.
 
     `epoch` rises with every move, whoever makes it, so (id, epoch) names one moment of a run's life and a writer
@@ -64,7 +66,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return self.slot_at or self.created_at
 
 
-class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+class Attempt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One try at a run: when, where, how it ended, what went over the wire."""
 
     run_id: int

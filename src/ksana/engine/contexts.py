@@ -13,11 +13,11 @@ class Contexts:
     """Makes the context of an attempt. The trace id is the store's identity and the run's id: no need to store it."""
 
     def __init__(self, identity: int, callback_base: str) -> None:
-        self._identity = identity
+        self._trace = f"{identity:016x}"
         self._callback_base = callback_base.rstrip("/")
 
     def trace_id(self, run_id: int) -> str:
-        return f"{self._identity:016x}{run_id:016x}"
+        return f"{self._trace}{run_id:016x}"
 
     def of(self, run: Run, job: Job) -> AttemptContext:
         token = run.callback_token or ""
@@ -30,7 +30,7 @@ class Contexts:
             triggered_at=run.created_at,
             attempt=run.attempt,
             fence=run.epoch,
-            trace_id=f"{self._identity:016x}{run.id:016x}",
+            trace_id=f"{self._trace}{run.id:016x}",
             timeout=job.timeouts.total,
             connect_timeout=job.timeouts.connect,
             callback_url=f"{self._callback_base}/{token}" if token else "",

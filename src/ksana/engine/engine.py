@@ -74,7 +74,9 @@ class Engine:
         self._job_ids = IdPool(store, "job")
         self._run_ids = IdPool(store, "run")
         self._tasks: list[asyncio.Task[None]] = []
-        self.jobs = JobVerbs(store, targets, self.clock, self._job_ids, SystemDraws(self._run_ids), self.wake)
+        self.jobs = JobVerbs(
+            store, targets, self.clock, self._job_ids, SystemDraws(self._run_ids), observers, self.wake
+        )
         self.runs = RunVerbs(
             store, self.clock, self._run_ids, SystemDraws(self._run_ids), observers, self.wake, self._let_go
         )

@@ -8,10 +8,12 @@ from datetime import datetime
 import msgspec
 
 from ksana.domain.errors import InvalidArgument, NotFound, Problem, VersionConflict
-from ksana.domain.fires import Draws, owed_gap, paused_gap, plan_from
+from ksana.domain.fires import Draws, Gap, owed_gap, paused_gap, plan_from
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.jobs import Job, JobSpec, TargetSpec
-from ksana.domain.ports import Clock, CursorMoved, JobChange, Store, Target
+from ksana.domain.moves import Move
+from ksana.domain.ports import Clock, CursorMoved, JobChange, Observer, Store, Target
+from ksana.domain.runs import Run
 from ksana.domain.schedules import fire_at, first_slot
 from ksana.domain.states import AT_REST, UNSTARTED, Reason
 from ksana.domain.validation import problems_of
@@ -32,6 +34,7 @@ class JobVerbs:
         clock: Clock,
         ids: IdPool,
         draws: Draws,
+        observers: Sequence[Observer],
         wake: Callable[[], None],
     ) -> None:
         self._store = store
@@ -39,6 +42,7 @@ class JobVerbs:
         self._clock = clock
         self._ids = ids
         self._draws = draws
+        self._observers = observers
         self._wake = wake
 
     async def create(
@@ -176,16 +180,24 @@ class JobVerbs:
             # What is said of slots not yet fired holds only while none of them has been fired.
             cursor_was = job.next_slot_at if wanted.moves_cursor else msgspec.UNSET
             try:
-                await self._store.change_jobs([_replace(wanted, job=stored, cursor_was=cursor_was)])
+                canceled = await self._store.change_jobs([_replace(wanted, job=stored, cursor_was=cursor_was)])
             except CursorMoved:
                 continue
             except VersionConflict:
                 if version is not None or not tries_left:
                     raise
                 continue
+            self._tell(stored, canceled, wanted.gap, now)
             self._wake()
             return stored
         raise VersionConflict(f"job {job_id} moves faster than it can be changed; try again")
+
+    def _tell(self, job: Job, canceled: Sequence[Run], gap: Gap | None, now: datetime) -> None:
+        for observer in self._observers:
+            if canceled:
+                observer.on_moved([(Move(run.epoch - 1, run), job) for run in canceled], now)
+            if gap is not None:
+                observer.on_fired([], [gap], now)
 
 
 def _unplanned(job: Job) -> Job:

@@ -105,8 +105,13 @@ class RunVerbs:
             turn = await self._store.turn([move])
             if not turn.lost:
                 self._let_go(run.id, run.epoch)
-                for observer in self._observers:
-                    observer.on_moved([(move, None)], now)
                 self._wake()
+                await self._tell(move, now)
                 return moved
         raise InvalidState(f"run {run_id} moves faster than it can be changed; try again")
+
+    async def _tell(self, move: Move, now: datetime) -> None:
+        job_id = move.run.job_id
+        jobs = await self._store.get_jobs([job_id]) if self._observers and job_id is not None else []
+        for observer in self._observers:
+            observer.on_moved([(move, jobs[0] if jobs else None)], now)

@@ -150,9 +150,7 @@ def _base_url(settings: Settings, port: int) -> str:
 
 
 def _callback_base(settings: Settings, port: int) -> str:
-    callback = settings.callback.base_url
-    is_derived = settings.sources.get("callback.base_url", "").startswith("derived")
-    return callback if callback and not is_derived else f"{_base_url(settings, port)}/api/v2/callbacks"
+    return settings.callback.base_url or f"{_base_url(settings, port)}/api/v2/callbacks"
 
 
 def _defaults(settings: Settings) -> JobDefaults:

@@ -21,7 +21,7 @@ def test_the_version_is_printed(ksana: Ksana) -> None:
 def test_help_lists_the_commands(ksana: Ksana) -> None:
     said = ksana("--help")
     assert said.code == 0
-    for name in ("serve", "worker", "explain", "db", "key", "version"):
+    for name in ("serve", "worker", "explain", "db", "key", "config", "version"):
         assert f"\n  {name} " in said.out
 
 
@@ -154,3 +154,11 @@ def test_flags_win_over_variables_and_those_over_the_file(
             monkeypatch.setenv(variable, value)
         assert f"/{name}/ksana.db" in ksana("db", "migrate").out
     assert "/from-flag/ksana.db" in ksana("db", "migrate", "--data-dir", "from-flag").out
+
+
+def test_config_show_tells_every_value_and_its_source(ksana: Ksana) -> None:
+    said = ksana("config", "show", "--json", "--log-level", "debug")
+    assert said.code == 0
+    shown = json.loads(said.out)
+    assert shown["logging.level"] == {"value": "debug", "source": "flag --log-level"}
+    assert shown["server.port"] == {"value": "7100", "source": "default"}

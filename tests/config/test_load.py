@@ -256,12 +256,6 @@ def test_a_given_store_wins_over_what_the_directory_holds(place: Place) -> None:
     assert place.load(KSANA_STORE="sqlite:").storage.url == f"sqlite:///{place.directory}/data/ksana.db"
 
 
-def test_callbacks_go_to_the_public_address(place: Place) -> None:
-    settings = place.load(KSANA_PUBLIC_URL="https://k.example/ksana/")
-    assert settings.callback.base_url == "https://k.example/ksana/api/v1/callbacks"
-    assert settings.sources["callback.base_url"] == "derived from server.public_url"
-
-
 def test_a_callback_address_of_its_own_wins_over_the_public_one(place: Place) -> None:
     settings = place.load(KSANA_PUBLIC_URL="https://k.example", KSANA_CALLBACK_URL="http://in/cb")
     assert settings.callback.base_url == "http://in/cb"

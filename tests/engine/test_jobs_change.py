@@ -178,6 +178,21 @@ async def test_a_change_does_not_bring_a_cursor_back_that_moved_meanwhile(world:
     assert len(set(world.sink.slots)) == world.sink.count == 2
 
 
+async def test_a_pause_that_races_with_a_fire_records_no_slot_twice(any_world: World) -> None:
+    world = any_world
+    job = await world.job(every="1m")
+
+    async def fire_first() -> None:
+        await world.settle()
+
+    # The slot is due when the pause reads the job, and fired before the pause is stored.
+    world.clock.move_to(world.now + MINUTE)
+    world.main.gate.before["change_jobs"] = fire_first
+    await world.pause(job)
+    assert len(await world.runs(job)) == 1
+    assert await world.gaps(job) == []
+
+
 async def test_a_once_can_be_armed_again(world: World) -> None:
     job = await world.job(once="1m")
     await world.advance("2m")

@@ -119,4 +119,5 @@ async def test_a_run_begun_without_limit_lets_those_in_who_wait_under_a_newer_ru
     second = await world.trigger(job)
     assert second.state is State.WAITING
     await world.answer(first)
+    await world.advance("1m")
     assert (await world.run(second.id)).state is State.SUCCESS

@@ -15,6 +15,7 @@ from ksana.cli.explain import explain
 from ksana.cli.keys import key
 from ksana.cli.problems import showing_problems
 from ksana.cli.serve import serve, worker
+from ksana.cli.settings import config
 
 __all__ = ["command", "main"]
 
@@ -31,7 +32,7 @@ def version() -> None:
     click.echo(ksana.__version__)
 
 
-for _command in (serve, worker, explain, db, key, version):
+for _command in (serve, worker, explain, db, key, config, version):
     command.add_command(_command)
 
 

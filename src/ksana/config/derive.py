@@ -82,8 +82,6 @@ def _misfire(settings: Settings, problems: list[Problem]) -> Settings:
 
 def _addresses(settings: Settings) -> Settings:
     public = settings.server.public_url
-    if public and "callback.base_url" not in settings.sources:
-        settings = _follow(settings, "callback.base_url", f"{public}/api/v1/callbacks", "server.public_url")
     if "server.allowed_hosts" in settings.sources:
         return settings
     if not is_loopback(settings.server.host):

@@ -271,7 +271,7 @@ FIELDS = (
         kinds.HTTP_URL,
         "Address to which targets send callbacks; the token is appended after a slash.",
         env=("KSANA_CALLBACK_URL",),
-        default="`server.public_url` and `/api/v1/callbacks`; without it, the listener's own address",
+        default="where this server is reached (`server.public_url`, else the listener), with the path of its callbacks",
     ),
     Field(
         "callback.token_ttl",

@@ -18,7 +18,7 @@ _INTRO = """\
 
 <!-- Generated from the settings table in src/ksana/config/fields.py; a test compares them. -->
 
-Every setting has a default; `ksana server` runs without any of them. A value is taken from the first of
+Every setting has a default; `ksana serve` runs without any of them. A value is taken from the first of
 
 1. a flag of the command line,
 2. a `KSANA_` variable of the environment,

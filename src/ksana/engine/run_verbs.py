@@ -96,6 +96,7 @@ class RunVerbs:
         """Apply a change to the run as it is; if it moves meanwhile, look again."""
         for _ in range(_TRIES):
             run = await self.get(run_id)
+            job = await self._job_of(run)
             now = self._clock.now()
             moved = change(run, now)
             if moved is run:
@@ -105,13 +106,12 @@ class RunVerbs:
             turn = await self._store.turn([move])
             if not turn.lost:
                 self._let_go(run.id, run.epoch)
+                for observer in self._observers:
+                    observer.on_moved([(move, job)], now)
                 self._wake()
-                await self._tell(move, now)
                 return moved
         raise InvalidState(f"run {run_id} moves faster than it can be changed; try again")
 
-    async def _tell(self, move: Move, now: datetime) -> None:
-        job_id = move.run.job_id
-        jobs = await self._store.get_jobs([job_id]) if self._observers and job_id is not None else []
-        for observer in self._observers:
-            observer.on_moved([(move, jobs[0] if jobs else None)], now)
+    async def _job_of(self, run: Run) -> Job | None:
+        jobs = await self._store.get_jobs([run.job_id]) if run.job_id is not None else []
+        return jobs[0] if jobs else None

@@ -8,7 +8,19 @@ from typing import Any
 from ksana.domain.errors import StoreUnavailable
 from ksana.domain.ports import Fired, Store, Turn
 
-WRITES = ("fire_due", "turn", "add_run", "add_jobs", "change_jobs", "beat", "reserve_ids", "join", "prune", "roll_up")
+WRITES = (
+    "fire_due",
+    "turn",
+    "add_run",
+    "add_jobs",
+    "change_jobs",
+    "beat",
+    "reserve_ids",
+    "join",
+    "prune",
+    "roll_up",
+    "admit_waiting",
+)
 
 
 _DEADLINE = 30.0
@@ -97,4 +109,6 @@ def _weight(verb: str, args: tuple[Any, ...], result: Any) -> int:
         return len(args[0]) + len(result.claimed)
     if isinstance(result, Fired):
         return result.looked_at
+    if verb == "admit_waiting":
+        return int(result)
     return int(verb == "beat" and bool(result.taken))

@@ -79,6 +79,12 @@ def decide(due: DueJob, now: datetime, lateness: Lateness, draws: Draws) -> Fire
         runs = [_missed(job, first, now, draws)] if missed else _admit(due, [first], now, draws)
         return Fire(job.id, runs, [], None, None)
 
+    following = next_slot(schedule, first)
+    if (following is None or following > now) and now - due.fire_at <= lateness.threshold:
+        # Nearly always: one slot, found in time.
+        following_fire = None if following is None else fire_at(schedule, following, draws.jitter())
+        return Fire(job.id, _admit(due, [first], now, draws), [], following, following_fire)
+
     after = next_slot(schedule, max(now, first))
     after_fire = None if after is None else fire_at(schedule, after, draws.jitter())
     count = 1 + count_slots(schedule, first, now)

@@ -70,10 +70,12 @@ class Claimed(msgspec.Struct, frozen=True, gc=False):
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """What a turn did: the runs whose moves came too late (somebody else moved them first), and the runs claimed."""
+    """What a turn did: the runs whose moves came too late (somebody else moved them first), the runs claimed, and how
+    many that waited for a slot were let in."""
 
     lost: frozenset[int]
     claimed: list[Claimed]
+    admitted: int = 0
 
 
 class Fired(msgspec.Struct, frozen=True):

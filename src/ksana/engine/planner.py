@@ -47,15 +47,15 @@ class Planner(Loop):
 
     async def run_once(self) -> datetime | None:
         """Fire everything due now, a batch at a time; answer when the next job comes due."""
+        next_at = await self._store.next_fire_at()
+        if next_at is None or next_at > self._clock.now():
+            return next_at
         while await self._fire_batch() == self._batch:
             pass
         return await self._store.next_fire_at()
 
     async def _fire_batch(self) -> int:
         now = self._clock.now()
-        next_at = await self._store.next_fire_at()
-        if next_at is None or next_at > now:
-            return 0
         await self._run_ids.ensure(self._batch + _SPARE_IDS)
         reserved = self._runner.reserve(self._batch)
         try:

@@ -104,10 +104,10 @@ class Runner:
 
     @property
     def room(self) -> int:
-        """How many more runs may be taken on. A result not yet stored still takes its place: when the store is slow,
-        the runner slows down with it instead of piling results up."""
-        taken = len(self._executing) + len(self._ended) + len(self._results) + self._reserved
-        return max(0, self._capacity - taken)
+        """How many more runs may be taken on. Results beyond what one turn stores still take their places: when the
+        store is slow, the runner slows down with it instead of piling results up."""
+        piled_up = max(0, len(self._ended) + len(self._results) - self._batch)
+        return max(0, self._capacity - len(self._executing) - self._reserved - piled_up)
 
     def reserve(self, count: int) -> int:
         """Set room aside for runs about to be born claimed by this node; answer how much there was.
@@ -175,8 +175,6 @@ class Runner:
             self._settle_ended()
             size = 1 if self._piecemeal else self._batch
             results, self._results = self._results[:size], self._results[size:]
-            # The end of a run may let another of its job in, which can be claimed in the same commit.
-            self._hungry |= any(_lets_others_in(result) for result in results)
             wanted = self._wanted()
             self._reserved += wanted
             self._start(self._turn(results, wanted))
@@ -225,6 +223,8 @@ class Runner:
         self._piecemeal = max(0, self._piecemeal - 1)
         self.begin(turn.claimed, wanted)
         self._look_forward(results)
+        if turn.admitted:
+            self.wake_for_work()
         if len(turn.claimed) < wanted:
             self._hungry = False
             self._next_due_at = await self._next_due()
@@ -406,10 +406,6 @@ _Result = tuple[Move, Job | None]
 
 def _key(run: Run) -> Key:
     return (run.id, run.epoch)
-
-
-def _lets_others_in(result: _Result) -> bool:
-    return result[0].frees_slot
 
 
 def _handed_back(claimed: Claimed, on_uncertain: OnUncertain, now: datetime) -> Move:

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-_ARRAYS = {"int": "bigint[]", "text": "text[]", "bytes": "bytea[]"}
+_TYPES = {"int": "bigint", "text": "text", "bytes": "bytea"}
 _TRIES = 5
 _CLOSE_SECONDS = 5
 _MIGRATION_LOCK = 0x6B73616E61  # "ksana"
@@ -109,17 +109,22 @@ class PostgresTx:
     async def _bulk(self, verb: str, table: Table, rows: Sequence[tuple[Any, ...]]) -> str:
         if not rows:
             return "NOTHING 0"
-        text = self._bulk_text(verb, table)
-        tag: str = await self._connection.execute(text, *map(list, zip(*rows, strict=True)))
+        # Encoding arrays is what bulk writing costs here, and most columns of a batch say the same in every row:
+        # those travel as one value.
+        columns = list(zip(*rows, strict=True))
+        varies = tuple(column.count(column[0]) != len(rows) for column in columns)
+        text = self._bulk_text(verb, table, varies)
+        values = [list(column) if varied else column[0] for column, varied in zip(columns, varies, strict=True)]
+        tag: str = await self._connection.execute(text, *values)
         return tag
 
     async def swap(self, change: Statement, /, ids: Sequence[int], epoch: int, **values: Any) -> list[int]:
         return [row[0] for row in await self.rows(change, ids=ids, epoch=epoch, **values)]
 
-    def _bulk_text(self, verb: str, table: Table) -> str:
-        text: str | None = self._texts.get((verb, table))
+    def _bulk_text(self, verb: str, table: Table, varies: tuple[bool, ...]) -> str:
+        text: str | None = self._texts.get((verb, table, varies))
         if text is None:
-            text = self._texts[verb, table] = _BULK[verb](table)
+            text = self._texts[verb, table, varies] = _BULK[verb](table, varies)
         return text
 
 
@@ -139,24 +144,31 @@ def _number(compiled: Compiled) -> tuple[str, tuple[str, ...]]:
     return "".join(text), names
 
 
-def _unnested(table: Table) -> str:
-    arrays = ", ".join(f"${i}::{_ARRAYS[kind]}" for i, (_, kind) in enumerate(table.columns, 1))
-    return f"unnest({arrays})"
+def _source(table: Table, varies: tuple[bool, ...]) -> str:
+    """A row set with the table's columns: arrays side by side, and the values all rows share."""
+    numbered = [
+        (f"${i}", name, kind, v) for i, ((name, kind), v) in enumerate(zip(table.columns, varies, strict=True), 1)
+    ]
+    shown = ", ".join(f"u.{name}" if v else f"{place}::{_TYPES[kind]} AS {name}" for place, name, kind, v in numbered)
+    arrays = ", ".join(f"{place}::{_TYPES[kind]}[]" for place, _, kind, v in numbered if v)
+    if not arrays:
+        return f"(SELECT {shown}) v"
+    names = ", ".join(name for _, name, _, v in numbered if v)
+    return f"(SELECT {shown} FROM unnest({arrays}) AS u({names})) v"
 
 
-def _insert(table: Table) -> str:
-    return f"INSERT INTO {table.name} ({', '.join(table.names)}) SELECT * FROM {_unnested(table)}"
+def _insert(table: Table, varies: tuple[bool, ...]) -> str:
+    return f"INSERT INTO {table.name} ({', '.join(table.names)}) SELECT * FROM {_source(table, varies)}"
 
 
-def _insert_new(table: Table) -> str:
-    return f"{_insert(table)} ON CONFLICT DO NOTHING"
+def _insert_new(table: Table, varies: tuple[bool, ...]) -> str:
+    return f"{_insert(table, varies)} ON CONFLICT DO NOTHING"
 
 
-def _update(table: Table) -> str:
+def _update(table: Table, varies: tuple[bool, ...]) -> str:
     key, *others = table.names
     changes = ", ".join(f"{name} = v.{name}" for name in others)
-    source = f"{_unnested(table)} AS v({', '.join(table.names)})"
-    return f"UPDATE {table.name} t SET {changes} FROM {source} WHERE t.{key} = v.{key}"
+    return f"UPDATE {table.name} t SET {changes} FROM {_source(table, varies)} WHERE t.{key} = v.{key}"
 
 
 _BULK = {"insert": _insert, "insert_new": _insert_new, "update": _update}

@@ -14,11 +14,12 @@ from ksana.domain.runs import Run
 from ksana.domain.times import from_micros, to_micros
 from ksana.stores.sql.catalog import Catalog
 from ksana.stores.sql.jobs import remember_answer
-from ksana.stores.sql.rows import gap_to_row, micros_or_none, run_to_row
+from ksana.stores.sql.rows import FRESH, gap_to_row, micros_or_none, run_to_row
 from ksana.stores.sql.statements import (
     ACTIVE_RUNS,
     CURSORS,
     DUE_CURSORS,
+    FRESH_RUNS,
     GAPS,
     LOCK_CURSORS,
     RUNS,
@@ -26,6 +27,7 @@ from ksana.stores.sql.statements import (
 )
 from ksana.stores.sql.tx import Tx
 
+_KNOWN = len(FRESH_RUNS.names)
 _MOVED_CURSORS = CURSORS.only("job_id", "next_slot_at", "next_fire_at")
 
 
@@ -63,7 +65,11 @@ async def _add_runs(tx: Tx, runs: list[Run]) -> list[Run]:
     """Add runs whose slot has none yet: the unique row is the fire, whatever brought the cursor back here."""
     if not runs:
         return runs
-    added = await tx.insert_new(RUNS, [run_to_row(run) for run in runs])
+    rows = [run_to_row(run) for run in runs]
+    if all(row[_KNOWN:] == FRESH for row in rows):
+        added = await tx.insert_new(FRESH_RUNS, [row[:_KNOWN] for row in rows])
+    else:
+        added = await tx.insert_new(RUNS, rows)
     if added == len(runs):
         return runs
     present = {row[0] for row in await tx.rows(RUNS_PRESENT, ids=[run.id for run in runs])}

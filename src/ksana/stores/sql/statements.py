@@ -44,10 +44,14 @@ TAGS = _table("ksana_tags", "tag:text job_id:int")
 CURSORS = _table("ksana_cursors", "job_id:int version:int slot_limit:int next_slot_at:int next_fire_at:int")
 RUNS = _table(
     "ksana_runs",
-    "id:int job_id:int job_version:int surface:text kind:text queue:text made_by:text slot_at:int state:text"
-    " reason:text epoch:int attempt:int failures:int reclaims:int priority:int due_at:int deadline_at:int node_id:int"
-    " created_at:int started_at:int ended_at:int error:text callback_token:text parent_id:int step:text input:bytes",
+    "id:int job_id:int job_version:int surface:text kind:text queue:text made_by:text slot_at:int state:text epoch:int"
+    " attempt:int priority:int due_at:int node_id:int created_at:int started_at:int"
+    " reason:text failures:int reclaims:int deadline_at:int ended_at:int error:text callback_token:text parent_id:int"
+    " step:text input:bytes",
 )
+FRESH_RUNS = RUNS.only(*RUNS.names[:16])
+"""What a new run nearly always says; the columns after these have the schema's defaults until something happens."""
+
 ATTEMPTS = _table(
     "ksana_attempts",
     "run_id:int epoch:int number:int node_id:int started_at:int ended_at:int verdict:text timed_out:int code:int"
@@ -128,7 +132,8 @@ NEXT_DUE = Statement(
 WAITING_RUNS = Statement(
     # Locked, so that a run canceled at this moment is either seen as canceled or cannot be.
     "SELECT id FROM ksana_runs {by_live} WHERE job_id = :job_id AND ended_at IS NULL AND state = 'WAITING'"
-    " AND reason = 'slot' ORDER BY id LIMIT :limit {for_update}"
+    # Ids come in blocks per node, so they do not tell who came first.
+    " AND reason = 'slot' ORDER BY created_at, id LIMIT :limit {for_update}"
 )
 ADMIT_RUNS = Statement(
     "UPDATE ksana_runs {by_key} SET state = 'SCHEDULED', reason = NULL, epoch = epoch + 1 WHERE id IN (:ids*)"

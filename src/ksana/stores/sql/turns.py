@@ -40,15 +40,18 @@ BY_PRIORITY = sorted(Priority, reverse=True)
 
 
 async def turn(tx: Tx, catalog: Catalog, moves: Sequence[Move], claim: Claim | None) -> Turn:
-    lost = await apply_moves(tx, moves)
+    lost, admitted = await apply_moves(tx, moves)
     claimed = await _claim(tx, catalog, claim) if claim is not None and claim.limit > 0 else []
-    return Turn(lost, claimed)
+    return Turn(lost, claimed, admitted)
 
 
-async def apply_moves(tx: Tx, moves: Sequence[Move]) -> frozenset[int]:
-    """Apply the moves that still count, keep their attempts, fill freed slots; answer the runs whose moves lost."""
+async def apply_moves(tx: Tx, moves: Sequence[Move]) -> tuple[frozenset[int], int]:
+    """Apply the moves that still count, keep their attempts, fill freed slots.
+
+    Answer the runs whose moves lost, and how many that waited were let in.
+    """
     if not moves:
-        return _NO_RUNS
+        return _NO_RUNS, 0
     # A move offered again after an unclear answer may share a batch with the next move of its run.
     tried = {(move.run.id, move.epoch): move for move in reversed(moves)}
     won = await _swap(tx, tried)
@@ -63,8 +66,8 @@ async def apply_moves(tx: Tx, moves: Sequence[Move]) -> frozenset[int]:
     if taken := [(move.taken_from, move.run.id, move.epoch) for move in ordered if move.taken_from is not None]:
         await tx.insert_new(TAKEN, taken)
     if freed := {move.run.job_id for move in ordered if move.frees_slot and move.run.job_id is not None}:
-        await fill_slots(tx, sorted(freed))
-    return lost
+        return lost, await fill_slots(tx, sorted(freed))
+    return lost, 0
 
 
 async def _swap(tx: Tx, tried: dict[tuple[int, int], Move]) -> set[tuple[int, int]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Coroutine, Mapping, Sequence
 from datetime import datetime, timedelta
 
@@ -34,14 +35,13 @@ _OVERRUN = timedelta(seconds=5)
 
 
 class _Execution:
-    """An attempt under way."""
+    """An attempt under way, or in line while it has no task yet."""
 
     __slots__ = ("claimed", "ended_at", "outcome", "started_at", "task")
 
-    def __init__(self, claimed: Claimed, started_at: datetime) -> None:
+    def __init__(self, claimed: Claimed) -> None:
         self.claimed = claimed
-        self.started_at = started_at
-        self.ended_at = started_at
+        self.started_at = self.ended_at = claimed.run.due_at
         self.outcome: Outcome | None = None
         self.task: asyncio.Task[None] | None = None
 
@@ -74,8 +74,12 @@ class Runner:
         self._observers = observers
         self._capacity = capacity
         self._batch = batch
+        self._fill = max(1, min(batch, capacity // store.parallelism))
         self._poll = poll
         self._executing: dict[Key, _Execution] = {}
+        self._in_line: deque[_Execution] = deque()
+        self._under_way = 0
+        self._backlogged = False
         self._ended: list[_Execution] = []
         self._results: list[_Result] = []
         self._reserved = 0
@@ -95,7 +99,7 @@ class Runner:
     @property
     def executing(self) -> int:
         """How many attempts are under way."""
-        return len(self._executing)
+        return self._under_way
 
     @property
     def is_idle(self) -> bool:
@@ -124,17 +128,33 @@ class Runner:
         self._reserved -= reserved
         if not claimed:
             return
-        now = self._clock.now()
         if not self._accepting:
+            now = self._clock.now()
             # Claimed while the node was told to stop: nothing was sent, so there is no doubt about them.
             self._results += [(_handed_back(one, OnUncertain.RETRY, now), one.job) for one in claimed]
             return
         for one in claimed:
-            execution = _Execution(one, now)
+            execution = _Execution(one)
             self._executing[_key(one.run)] = execution
-            execution.task = asyncio.create_task(self._execute(execution))
-        for observer in self._observers:
-            observer.on_started(claimed, now)
+            self._in_line.append(execution)
+        self._fill_places()
+
+    def _fill_places(self) -> None:
+        """Begin attempts while there are free places; runs held beyond that wait in line, so that a place which becomes
+        free is filled at once and not after a round trip to the store."""
+        started: list[Claimed] = []
+        now = self._clock.now()
+        create_task = asyncio.get_running_loop().create_task
+        while self._in_line and self._under_way < self._capacity:
+            execution = self._in_line.popleft()
+            if self._executing.get(_key(execution.claimed.run)) is execution:
+                self._under_way += 1
+                execution.started_at = now
+                execution.task = create_task(self._execute(execution))
+                started.append(execution.claimed)
+        if started:
+            for observer in self._observers:
+                observer.on_started(started, now)
 
     def give_back(self, reserved: int) -> None:
         """Room was set aside for runs that may or may not have been born: the store did not say."""
@@ -192,12 +212,17 @@ class Runner:
         results = len(self._results) + len(self._ended)
         if not self._turns:
             return results > 0 or wanted > 0
-        # While turns are under way, another is worth its commit only if it is full.
-        is_full = results >= self._batch or wanted >= self._batch
+        # While turns are under way, another is worth its commit only if it is well filled.
+        is_full = results >= self._fill or wanted >= self._fill
         return is_full and len(self._turns) < self._store.parallelism
 
     def _wanted(self) -> int:
-        return min(self._batch, self.room) if self._hungry and self._accepting and not self._piecemeal else 0
+        if not self._hungry or not self._accepting or self._piecemeal:
+            return 0
+        # As many again as there are places are fetched ahead while there is known to be more than enough to do.
+        ahead = self._capacity if self._backlogged else 0
+        held = len(self._executing) + self._reserved + max(0, len(self._ended) + len(self._results) - self._batch)
+        return max(0, min(self._batch, self._capacity + ahead - held))
 
     def _turn_ended(self, turn: asyncio.Task[None]) -> None:
         self._turns.discard(turn)
@@ -225,6 +250,8 @@ class Runner:
         self._look_forward(results)
         if turn.admitted:
             self.wake_for_work()
+        if wanted:
+            self._backlogged = len(turn.claimed) == wanted
         if len(turn.claimed) < wanted:
             self._hungry = False
             self._next_due_at = await self._next_due()
@@ -324,10 +351,17 @@ class Runner:
         if self._executing.get(key := _key(execution.claimed.run)) is not execution:
             return
         del self._executing[key]
+        self._free_place(execution)
         execution.outcome = outcome
         execution.ended_at = self._clock.now()
         self._ended.append(execution)
         self._wake.set()
+
+    def _free_place(self, execution: _Execution) -> None:
+        if execution.task is not None:
+            self._under_way -= 1
+            if self._in_line:
+                self._fill_places()
 
     def _settle_ended(self) -> None:
         """Decide where the runs go whose attempts have ended. All of a turn are settled at one instant, so that most of
@@ -377,8 +411,10 @@ class Runner:
     def let_go(self, run_id: int, epoch: int) -> None:
         """Stop an attempt on a run that somebody else has moved."""
         execution = self._executing.pop((run_id, epoch), None)
-        if execution is not None and execution.task is not None:
-            execution.task.cancel()
+        if execution is not None:
+            if execution.task is not None:
+                execution.task.cancel()
+            self._free_place(execution)
             self._wake.set()
 
     # Stopping
@@ -386,17 +422,21 @@ class Runner:
     async def stop(self, limit: timedelta) -> None:
         """Claim nothing more, wait for what runs up to the limit, hand the rest back, store everything."""
         self._accepting = False
+        self._hand_back([execution for execution in self._in_line if execution.task is None], OnUncertain.RETRY)
         self._wake.set()
         tasks = [execution.task for execution in self._executing.values() if execution.task is not None]
         await ended(self._clock, tasks, limit)
-        self._hand_back()
+        self._hand_back(list(self._executing.values()))
         self._wake.set()
 
-    def _hand_back(self) -> None:
+    def _hand_back(self, executions: Sequence[_Execution], doubt: OnUncertain | None = None) -> None:
+        """Give runs up that this node holds. Where nothing was sent there is no doubt, whatever the job says of it."""
         now = self._clock.now()
-        for execution in list(self._executing.values()):
+        for execution in executions:
             claimed = execution.claimed
-            on_uncertain = OnUncertain.RETRY if claimed.job is None else claimed.job.on_uncertain
+            if self._executing.get(_key(claimed.run)) is not execution:
+                continue
+            on_uncertain = doubt or (OnUncertain.RETRY if claimed.job is None else claimed.job.on_uncertain)
             self._results.append((_handed_back(claimed, on_uncertain, now), claimed.job))
             self.let_go(*_key(claimed.run))
 

@@ -9,7 +9,7 @@ import asyncio
 import queue
 import sqlite3
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +24,8 @@ from ksana.stores.sql.tx import Step, UniqueViolation
 T = TypeVar("T")
 
 _GROUP = 256
+# A few sizes only, so that the prepared statements for them stay at hand; the largest keeps below the limit of values.
+_PIECES = (256, 64, 16, 4, 1)
 _READERS = 2
 _BUSY = 10.0
 # Halves of characters, integers beyond 64 bits, values beyond a gigabyte: the value is at fault, not the file.
@@ -38,7 +40,7 @@ class SqliteTx:
         self._connection = connection
         self._execute = connection.execute
         self._compiled: dict[Statement, Compiled] = {}
-        self._bulk: dict[tuple[str, Table], str] = {}
+        self._bulk: dict[tuple[Table, int, str], str] = {}
 
     async def rows(self, statement: Statement, /, **values: Any) -> list[tuple[Any, ...]]:
         return self._execute(*self._ready(statement, values)).fetchall()
@@ -54,15 +56,34 @@ class SqliteTx:
 
     async def insert(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
         try:
-            self._connection.executemany(self._text("INSERT", table, _insert), rows)
+            self._insert(table, rows, "")
         except sqlite3.IntegrityError as error:
             raise UniqueViolation(str(error)) from error
 
     async def insert_new(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> int:
-        return self._connection.executemany(self._text("INSERT NEW", table, _insert_new), rows).rowcount
+        return self._insert(table, rows, " ON CONFLICT DO NOTHING")
+
+    def _insert(self, table: Table, rows: Sequence[tuple[Any, ...]], ending: str) -> int:
+        """Many rows a statement: each statement gives up the interpreter's lock once, so the loop runs on meanwhile."""
+        added = start = 0
+        for size in _PIECES:
+            while len(rows) - start >= size:
+                flat = [value for row in rows[start : start + size] for value in row]
+                added += self._execute(self._insert_text(table, size, ending), flat).rowcount
+                start += size
+        return added
+
+    def _insert_text(self, table: Table, size: int, ending: str) -> str:
+        text = self._bulk.get((table, size, ending))
+        if text is None:
+            row = f"({', '.join('?' * len(table.names))})"
+            names = ", ".join(table.names)
+            text = f"INSERT INTO {table.name} ({names}) VALUES {', '.join([row] * size)}{ending}"
+            self._bulk[table, size, ending] = text
+        return text
 
     async def update(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-        text = self._text("UPDATE", table, _update)
+        text = _update(table)
         try:
             self._connection.executemany(text, [(*row[1:], row[0]) for row in rows])
         except sqlite3.IntegrityError as error:
@@ -70,20 +91,6 @@ class SqliteTx:
 
     async def swap(self, change: Statement, /, ids: Sequence[int], epoch: int, **values: Any) -> list[int]:
         return [row[0] for row in await self.rows(change, ids=ids, epoch=epoch, **values)]
-
-    def _text(self, verb: str, table: Table, make: Callable[[Table], str]) -> str:
-        text = self._bulk.get((verb, table))
-        if text is None:
-            text = self._bulk[verb, table] = make(table)
-        return text
-
-
-def _insert(table: Table) -> str:
-    return f"INSERT INTO {table.name} ({', '.join(table.names)}) VALUES ({', '.join('?' * len(table.names))})"
-
-
-def _insert_new(table: Table) -> str:
-    return f"{_insert(table)} ON CONFLICT DO NOTHING"
 
 
 def _update(table: Table) -> str:

@@ -49,6 +49,8 @@ def running_sink() -> Iterator[str]:
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=_serve, args=(theirs,), daemon=True)
     process.start()
+    # The other end now lives in the child alone: if that dies before it says its port, we hear of it and do not wait.
+    theirs.close()
     try:
         yield f"http://127.0.0.1:{ours.recv()}/sink"
     finally:

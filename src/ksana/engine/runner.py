@@ -30,6 +30,9 @@ log = logging.getLogger(__name__)
 
 _replace = msgspec.structs.replace
 
+# How long results may wait for company under a backlog.
+_GATHER = timedelta(milliseconds=3)
+
 # How long past its timeout an attempt may take to say so before it is cut off.
 _OVERRUN = timedelta(seconds=5)
 
@@ -80,6 +83,7 @@ class Runner:
         self._in_line: deque[_Execution] = deque()
         self._under_way = 0
         self._backlogged = False
+        self._pace = 0
         self._ended: list[_Execution] = []
         self._results: list[_Result] = []
         self._reserved = 0
@@ -178,8 +182,16 @@ class Runner:
         """Turn until stopped and idle."""
         while self._accepting or not self.is_idle:
             self._wake.clear()
+            if self._is_gathering():
+                await self._clock.sleep(_GATHER)
             self._start_turns()
             await self._rest()
+
+    def _is_gathering(self) -> bool:
+        """Whether results had better wait for company: under a backlog, with the next runs already at hand, a moment
+        more costs nobody anything and saves a commit."""
+        few = 0 < len(self._ended) + len(self._results) < self._fill
+        return few and self._backlogged and bool(self._in_line) and not self._turns and self._accepting
 
     async def run_once(self) -> None:
         """Start the turns worth starting and see them through, until none is; what they claimed is then under way."""
@@ -195,6 +207,7 @@ class Runner:
             self._settle_ended()
             size = 1 if self._piecemeal else self._batch
             results, self._results = self._results[:size], self._results[size:]
+            self._pace = max(len(results), self._pace // 2)
             wanted = self._wanted()
             self._reserved += wanted
             self._start(self._turn(results, wanted))
@@ -219,8 +232,9 @@ class Runner:
     def _wanted(self) -> int:
         if not self._hungry or not self._accepting or self._piecemeal:
             return 0
-        # As many again as there are places are fetched ahead while there is known to be more than enough to do.
-        ahead = self._capacity if self._backlogged else 0
+        # While there is known to be more than enough to do, runs are fetched ahead at the pace they come to an end: with
+        # quick targets the places never wait for the store, and with slow ones nothing is held that others could do.
+        ahead = min(self._batch, 3 * self._pace) if self._backlogged else 0
         held = len(self._executing) + self._reserved + max(0, len(self._ended) + len(self._results) - self._batch)
         return max(0, min(self._batch, self._capacity + ahead - held))
 

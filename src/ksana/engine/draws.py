@@ -9,7 +9,8 @@ from collections import deque
 from ksana.domain.fires import Draws
 from ksana.domain.ports import Store
 
-_BLOCK = 50
+_SMALLEST_BLOCK = 50
+_LARGEST_BLOCK = 5000
 
 
 class IdsExhausted(Exception):
@@ -17,18 +18,21 @@ class IdsExhausted(Exception):
 
 
 class IdPool:
-    """Ids of one kind, fetched in blocks. Taking one never waits and is safe from any thread."""
+    """Ids of one kind, fetched in blocks that grow with the appetite for them: a quiet node leaves few ids unused when
+    it stops, a busy one seldom has to ask. Taking one never waits and is safe from any thread."""
 
     def __init__(self, store: Store, what: str) -> None:
         self._store = store
         self._what = what
         self._free: deque[int] = deque()
+        self._block = _SMALLEST_BLOCK
 
     async def ensure(self, count: int) -> None:
         """Have at least that many ids at hand."""
         # Others may take while this waits, so it looks again after every block.
         while (missing := count - len(self._free)) > 0:
-            self._free.extend(await self._store.reserve_ids(self._what, max(missing, _BLOCK)))
+            self._free.extend(await self._store.reserve_ids(self._what, max(missing, self._block)))
+            self._block = min(self._block * 2, _LARGEST_BLOCK)
 
     def take(self) -> int:
         try:

@@ -50,8 +50,9 @@ class Planner(Loop):
         next_at = await self._store.next_fire_at()
         if next_at is None or next_at > self._clock.now():
             return next_at
-        while await self._fire_batch() == self._batch:
-            pass
+        with self._runner.storing_later():
+            while await self._fire_batch() == self._batch:
+                pass
         return await self._store.next_fire_at()
 
     async def _fire_batch(self) -> int:

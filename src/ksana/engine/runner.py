@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 import msgspec
@@ -29,6 +30,9 @@ from ksana.engine.loops import Backoff, StoreHealth, ended, rest
 log = logging.getLogger(__name__)
 
 _replace = msgspec.structs.replace
+
+# How many batches of results may wait while slots are being fired.
+_PATIENCE = 20
 
 # How long results may wait for company under a backlog.
 _GATHER = timedelta(milliseconds=3)
@@ -84,6 +88,7 @@ class Runner:
         self._under_way = 0
         self._backlogged = False
         self._pace = 0
+        self._storing_later = False
         self._ended: list[_Execution] = []
         self._results: list[_Result] = []
         self._reserved = 0
@@ -114,8 +119,11 @@ class Runner:
     def room(self) -> int:
         """How many more runs may be taken on. Results beyond what one turn stores still take their places: when the
         store is slow, the runner slows down with it instead of piling results up."""
-        piled_up = max(0, len(self._ended) + len(self._results) - self._batch)
-        return max(0, self._capacity - len(self._executing) - self._reserved - piled_up)
+        return max(0, self._capacity - len(self._executing) - self._reserved - self._piled_up())
+
+    def _piled_up(self) -> int:
+        patience = _PATIENCE if self._storing_later else 1
+        return max(0, len(self._ended) + len(self._results) - patience * self._batch)
 
     def reserve(self, count: int) -> int:
         """Set room aside for runs about to be born claimed by this node; answer how much there was.
@@ -165,6 +173,16 @@ class Runner:
         self._reserved -= reserved
         if reserved:
             self.doubt()
+
+    @contextmanager
+    def storing_later(self) -> Iterator[None]:
+        """Let results wait, within bounds, while slots are being fired: starting on time comes before book-keeping."""
+        self._storing_later = True
+        try:
+            yield
+        finally:
+            self._storing_later = False
+            self._wake.set()
 
     def doubt(self) -> None:
         """What this node holds may not be what it thinks it holds; it asks before it takes on more."""
@@ -223,6 +241,8 @@ class Runner:
             return False
         wanted = self._wanted()
         results = len(self._results) + len(self._ended)
+        if self._storing_later and results < _PATIENCE * self._batch:
+            results = 0
         if not self._turns:
             return results > 0 or wanted > 0
         # While turns are under way, another is worth its commit only if it is well filled.
@@ -232,10 +252,10 @@ class Runner:
     def _wanted(self) -> int:
         if not self._hungry or not self._accepting or self._piecemeal:
             return 0
-        # While there is known to be more than enough to do, runs are fetched ahead at the pace they come to an end: with
-        # quick targets the places never wait for the store, and with slow ones nothing is held that others could do.
+        # While there is known to be more than enough to do, runs are fetched ahead at the pace they come to an end:
+        # with quick targets the places never wait for the store, with slow ones nothing is held that others could do.
         ahead = min(self._batch, 3 * self._pace) if self._backlogged else 0
-        held = len(self._executing) + self._reserved + max(0, len(self._ended) + len(self._results) - self._batch)
+        held = len(self._executing) + self._reserved + self._piled_up()
         return max(0, min(self._batch, self._capacity + ahead - held))
 
     def _turn_ended(self, turn: asyncio.Task[None]) -> None:

@@ -58,6 +58,7 @@ class Script:
         self._next: deque[Reply] = deque()
         self._of_job: dict[int | None, deque[Reply]] = defaultdict(deque)
         self._hanging: dict[int, asyncio.Future[Outcome]] = {}
+        self._ever_hung: list[asyncio.Future[Outcome]] = []
 
     @property
     def count(self) -> int:
@@ -86,8 +87,8 @@ class Script:
         self._hanging.pop(run_id).set_result(outcome)
 
     def close(self) -> None:
-        """Cancel whatever hangs, even if it is deaf."""
-        for future in self._hanging.values():
+        """Cancel whatever hangs, even if it is deaf. A run that was delivered again may hang more than once."""
+        for future in self._ever_hung:
             future.cancel()
 
     def choose(self, context: AttemptContext) -> Reply:
@@ -99,8 +100,10 @@ class Script:
         return self._next.popleft() if self._next else self.always
 
     def hang(self, run_id: int) -> asyncio.Future[Outcome]:
-        self._hanging[run_id] = asyncio.get_running_loop().create_future()
-        return self._hanging[run_id]
+        future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._hanging[run_id] = future
+        self._ever_hung.append(future)
+        return future
 
 
 class ScriptedTarget:

@@ -37,7 +37,7 @@ bench: $(VENV)/.dev-stamp ## Measure; see bench/
 	@$(BIN)/python bench/run.py $(ARGS)
 
 clean: ## Remove .venv and every cache; data/ stays
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .schemathesis .test-services build dist
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .schemathesis .test-services .bench build dist
 	@find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.run-stamp: pyproject.toml constraints.txt | $(BIN)/python

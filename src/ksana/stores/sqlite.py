@@ -168,7 +168,7 @@ class SqliteDatabase:
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
-        # More rows than fit the page cache are rarely touched at once; larger mmap only costs address space.
+        # 64 MiB of pages: enough for the rows and indexes in use, bounded however large the file grows.
         for pragma in ("foreign_keys=OFF", "temp_store=MEMORY", "cache_size=-65536"):
             connection.execute(f"PRAGMA {pragma}")
         return connection
@@ -178,7 +178,7 @@ class SqliteDatabase:
             connection = self._connect()
             [(mode,)] = connection.execute("PRAGMA journal_mode=WAL").fetchall()
             connection.execute("PRAGMA synchronous=FULL")
-            [(health,)] = connection.execute("PRAGMA quick_check(1)").fetchall()
+            health = self._health()
         except sqlite3.DatabaseError as error:
             raise StoreUnavailable(f"{self._path} cannot be opened: {error}") from error
         if mode != "wal":
@@ -186,6 +186,16 @@ class SqliteDatabase:
         if health != "ok":
             raise StoreUnavailable(f"{self._path} is damaged ({health}); restore it from a backup")
         return connection
+
+    def _health(self) -> str:
+        """What is wrong with the file, or "ok". The check reads all of it, so it gets a connection of its own: the
+        writer's page cache stays free for what is in use."""
+        connection = sqlite3.connect(self._path, timeout=_BUSY, isolation_level=None)
+        try:
+            [(health,)] = connection.execute("PRAGMA quick_check(1)").fetchall()
+        finally:
+            connection.close()
+        return str(health)
 
     async def write(self, step: Step[T]) -> T:
         if self._thread is None:

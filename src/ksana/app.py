@@ -43,7 +43,12 @@ Functions = Mapping[str, Callable[..., Any]]
 def store_of(settings: Settings) -> Store:
     """The store the settings name, not yet open."""
     storage = settings.storage
-    return open_store(storage.url, pool_size=storage.pool_size, pool_lifetime=storage.pool_lifetime.total_seconds())
+    return open_store(
+        storage.url,
+        pool_size=storage.pool_size,
+        pool_idle=storage.pool_idle,
+        pool_lifetime=storage.pool_lifetime.total_seconds(),
+    )
 
 
 class Program:
@@ -93,6 +98,7 @@ class Program:
             lateness=Lateness(scheduler.misfire_threshold, scheduler.misfire_grace),
             upkeep=Upkeep(settings.storage.retention or None, settings.storage.keep_last),
             callback_base=_callback_base(settings, port),
+            token_ttl=settings.callback.token_ttl,
         )
         return Engine(self.store, self.targets, options, clock=self.clock, observers=observers or [])
 
@@ -166,6 +172,7 @@ def _defaults(settings: Settings) -> JobDefaults:
         timeouts=Timeouts(total=executor.request_timeout, connect=executor.connect_timeout),
         on_uncertain=OnUncertain(settings.recovery.running.value),
         timezone=settings.scheduler.timezone,
+        seconds_field=settings.scheduler.enable_seconds_field,
     )
 
 

@@ -94,6 +94,8 @@ def test_a_verdict_decides_where_a_run_goes() -> None:
     job = a_job(timeouts=Timeouts(callback=timedelta(minutes=5)))
     assert settle(a_run(), job, SUCCESS, LATER).state is State.SUCCESS
     assert settle(a_run(), job, Outcome(Verdict.FAIL, error="no"), LATER).error == "no"
+    short = settle(a_run(), job, Outcome(Verdict.WAIT), LATER, token_ttl=timedelta(seconds=1))
+    assert short.deadline_at == LATER + timedelta(seconds=1)
     waiting = settle(a_run(), job, Outcome(Verdict.WAIT), LATER)
     assert (waiting.state, waiting.deadline_at) == (State.CALLBACK_PENDING, LATER + timedelta(minutes=5))
 

@@ -18,6 +18,7 @@ class JobDefaults(msgspec.Struct, frozen=True):
     timeouts: Timeouts = Timeouts()
     on_uncertain: OnUncertain = OnUncertain.RETRY
     timezone: str = "UTC"
+    seconds_field: bool = True
 
 
 @dataclass(frozen=True, slots=True)

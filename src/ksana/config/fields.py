@@ -219,7 +219,7 @@ FIELDS = (
     Field(
         "scheduler.ahead",
         kinds.duration(_NOTHING, timedelta(days=1)),
-        "How far the planner may look ahead in memory. Runs are never created before they are due.",
+        "Read so that older files work, and without effect: the planner asks the store for the next due instant.",
         env=("KSANA_AHEAD",),
         also=("scheduler.ahead_seconds",),
     ),

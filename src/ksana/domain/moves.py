@@ -5,7 +5,7 @@ Every move raises the epoch by one, so a store can accept it by comparing (id, e
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -17,6 +17,7 @@ from ksana.domain.runs import Attempt, Run
 from ksana.domain.states import FINAL, TABLE, Event, Reason, State
 
 ERROR_LENGTH = 1024
+LONGEST_WAIT = timedelta(days=30)
 
 _replace = msgspec.structs.replace
 
@@ -90,13 +91,13 @@ def advance(
 _FAILURES = frozenset({Event.FAIL, Event.TIME_OUT, Event.BURY})
 
 
-def settle(run: Run, job: Job, outcome: Outcome, now: datetime) -> Run:
-    """Where a RUNNING run goes after its target answered."""
+def settle(run: Run, job: Job, outcome: Outcome, now: datetime, token_ttl: timedelta = LONGEST_WAIT) -> Run:
+    """Where a RUNNING run goes after its target answered. No callback is awaited longer than its token is good for."""
     match outcome.verdict:
         case Verdict.SUCCESS:
             return advance(run, Event.SUCCEED, now)
         case Verdict.WAIT:
-            return advance(run, Event.ACCEPT, now, deadline_at=now + job.timeouts.callback)
+            return advance(run, Event.ACCEPT, now, deadline_at=now + min(job.timeouts.callback, token_ttl))
         case Verdict.FAIL:
             return advance(run, Event.FAIL, now, error=outcome.error)
         case Verdict.RETRY:

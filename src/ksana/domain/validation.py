@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from ksana.domain.errors import InvalidArgument, Problem
 from ksana.domain.jobs import JobSpec
+from ksana.domain.moves import LONGEST_WAIT
 from ksana.domain.policies import MisfireRule, Retry
 from ksana.domain.schedules import validate as validate_schedule
 
@@ -19,7 +20,6 @@ QUEUE_LENGTH = 64
 CATCH_UP = 1000
 ATTEMPTS = 1000
 LONGEST_TIMEOUT = timedelta(days=1)
-LONGEST_WAIT = timedelta(days=30)
 
 
 def problems_of(spec: JobSpec) -> list[Problem]:

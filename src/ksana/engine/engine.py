@@ -15,6 +15,7 @@ import msgspec
 
 from ksana.domain.errors import StoreUnavailable
 from ksana.domain.fires import Lateness
+from ksana.domain.moves import LONGEST_WAIT
 from ksana.domain.ports import Clock, NodeInfo, Observer, Store, Target
 from ksana.domain.runs import DEFAULT_QUEUE
 from ksana.engine.clock import ClockWatch, SystemClock
@@ -49,6 +50,7 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
     lateness: Lateness = Lateness()
     upkeep: Upkeep = Upkeep()
     callback_base: str = ""
+    token_ttl: timedelta = LONGEST_WAIT
 
 
 class Engine:
@@ -100,6 +102,7 @@ class Engine:
             queues=options.queues,
             batch=options.batch,
             poll=options.poll,
+            token_ttl=options.token_ttl,
         )
         self.planner = Planner(
             store,

@@ -17,7 +17,7 @@ import msgspec
 
 from ksana.domain.errors import StoreUnavailable
 from ksana.domain.jobs import Job
-from ksana.domain.moves import Move, advance, hand_back, settle, storable
+from ksana.domain.moves import LONGEST_WAIT, Move, advance, hand_back, settle, storable
 from ksana.domain.outcomes import Outcome, Verdict
 from ksana.domain.policies import OnUncertain, OverlapRule
 from ksana.domain.ports import Claim, Claimed, Clock, Observer, Store, Target
@@ -70,6 +70,7 @@ class Runner:
         queues: tuple[str, ...],
         batch: int,
         poll: timedelta,
+        token_ttl: timedelta = LONGEST_WAIT,
     ) -> None:
         self.node_id = node_id
         self.queues = queues
@@ -83,6 +84,7 @@ class Runner:
         self._batch = batch
         self._fill = max(1, min(batch, capacity // store.parallelism))
         self._poll = poll
+        self._token_ttl = token_ttl
         self._executing: dict[Key, _Execution] = {}
         self._in_line: deque[_Execution] = deque()
         self._under_way = 0
@@ -407,12 +409,12 @@ class Runner:
         for execution in ended:
             claimed = execution.claimed
             try:
-                move = _result(execution, now)
+                move = _result(execution, now, self._token_ttl)
             except Exception as error:
                 log.exception("target %s answered with nonsense", claimed.run.kind)
                 sentence = f"the target's answer makes no sense: {type(error).__name__}: {error}"
                 execution.outcome = Outcome(Verdict.FAIL, error=sentence)
-                move = _result(execution, now)
+                move = _result(execution, now, self._token_ttl)
             self._results.append((move, claimed.job))
 
     async def _attempt(self, claimed: Claimed) -> Outcome:
@@ -487,7 +489,7 @@ def _handed_back(claimed: Claimed, on_uncertain: OnUncertain, now: datetime) -> 
     return Move(claimed.run.epoch, moved, frees_slot=moved.ended_at is not None)
 
 
-def _result(execution: _Execution, now: datetime) -> Move:
+def _result(execution: _Execution, now: datetime, token_ttl: timedelta) -> Move:
     outcome, (run, job) = execution.outcome, (execution.claimed.run, execution.claimed.job)
     assert outcome is not None
     attempt = Attempt(
@@ -506,7 +508,7 @@ def _result(execution: _Execution, now: datetime) -> Move:
     )
     if job is None:
         return Move(run.epoch, advance(run, Event.FAIL, now, error=outcome.error), attempt)
-    moved = settle(run, job, outcome, now)
+    moved = settle(run, job, outcome, now, token_ttl)
     return Move(run.epoch, moved, attempt, frees_slot=moved.ended_at is not None and _may_be_waited_for(job))
 
 

@@ -10,19 +10,20 @@ from ksana.domain.ports import Store
 from ksana.stores.sql.store import SqlStore
 
 
-def open_store(url: str, *, pool_size: int = 10, pool_lifetime: float = 0) -> Store:
+def open_store(url: str, *, pool_size: int = 10, pool_idle: int = 2, pool_lifetime: float = 0) -> Store:
     """The store at `sqlite:////path`, `postgresql://…` or `mysql://…`; `open()` it before use.
 
-    A connection is replaced after `pool_lifetime` seconds, 0 for never. A file has no pool.
+    At rest `pool_idle` connections are kept. A connection is replaced after `pool_lifetime` seconds, 0 for
+    never. A file has no pool.
     """
     scheme, separator, rest = url.partition("://")
     make = _STORES.get(scheme.lower())
     if make is None or not separator:
         raise InvalidArgument.of("store", f"no store is called {scheme!r}; use one of {', '.join(_STORES)}")
-    return make(url, rest, pool_size, pool_lifetime)
+    return make(url, rest, pool_size, pool_idle, pool_lifetime)
 
 
-def _sqlite(url: str, rest: str, pool_size: int, pool_lifetime: float) -> Store:
+def _sqlite(url: str, rest: str, pool_size: int, pool_idle: int, pool_lifetime: float) -> Store:
     from ksana.stores.sqlite import SqliteDatabase
 
     if not rest.startswith("//"):
@@ -30,20 +31,20 @@ def _sqlite(url: str, rest: str, pool_size: int, pool_lifetime: float) -> Store:
     return SqlStore(SqliteDatabase(Path(rest[1:])))
 
 
-def _postgres(url: str, rest: str, pool_size: int, pool_lifetime: float) -> Store:
+def _postgres(url: str, rest: str, pool_size: int, pool_idle: int, pool_lifetime: float) -> Store:
     try:
         from ksana.stores.postgres import PostgresDatabase
     except ImportError as error:
         raise _missing("PostgreSQL", "postgres", error) from error
-    return SqlStore(PostgresDatabase(url, pool_size, pool_lifetime))
+    return SqlStore(PostgresDatabase(url, pool_size, pool_idle, pool_lifetime))
 
 
-def _mysql(url: str, rest: str, pool_size: int, pool_lifetime: float) -> Store:
+def _mysql(url: str, rest: str, pool_size: int, pool_idle: int, pool_lifetime: float) -> Store:
     try:
         from ksana.stores.mysql import MysqlDatabase
     except ImportError as error:
         raise _missing("MySQL", "mysql", error) from error
-    return SqlStore(MysqlDatabase(url, pool_size, pool_lifetime))
+    return SqlStore(MysqlDatabase(url, pool_size, pool_idle, pool_lifetime))
 
 
 def _missing(database: str, extra: str, error: ImportError) -> InvalidArgument:
@@ -52,7 +53,7 @@ def _missing(database: str, extra: str, error: ImportError) -> InvalidArgument:
     )
 
 
-_STORES: dict[str, Callable[[str, str, int, float], Store]] = {
+_STORES: dict[str, Callable[[str, str, int, int, float], Store]] = {
     "sqlite": _sqlite,
     "postgresql": _postgres,
     "postgres": _postgres,

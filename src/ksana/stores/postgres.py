@@ -180,9 +180,10 @@ class PostgresDatabase:
     dialect = POSTGRES
     parallelism = 4
 
-    def __init__(self, url: str, pool_size: int = 10, pool_lifetime: float = 0) -> None:
+    def __init__(self, url: str, pool_size: int = 10, pool_idle: int = 2, pool_lifetime: float = 0) -> None:
         self._url = url
         self._pool_size = max(pool_size, self.parallelism + 2)
+        self._pool_idle = min(pool_idle, self._pool_size)
         self._lifetime = pool_lifetime
         self._renewed_at = 0.0
         self._pool: Any = None
@@ -195,7 +196,7 @@ class PostgresDatabase:
         try:
             self._pool = await asyncpg.create_pool(
                 self._url,
-                min_size=1,
+                min_size=self._pool_idle,
                 max_size=self._pool_size,
                 timeout=10,
                 command_timeout=60,

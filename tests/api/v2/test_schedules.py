@@ -1,9 +1,13 @@
 """The preview: when a schedule would fire, before anything is stored."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from ksana.api.services import JobDefaults
+from ksana.api.v2.schedule_shapes import CronShape, Problems, read_schedule
+from ksana.domain.errors import InvalidArgument
 from tests.api.v2.world import World
 
 FROM = "2030-03-30T00:00:00Z"
@@ -93,3 +97,12 @@ async def test_a_bad_preview_is_refused_by_the_name_of_its_field(
     assert answer.status == 400
     named = {problem["field"] for problem in answer.json()["problems"]}
     assert named == (fields or {"schedule.every", "schedule.jitter", "from_at"})
+
+
+def test_a_server_without_a_field_for_seconds_refuses_it() -> None:
+    problems, now = Problems(), datetime(2030, 1, 1, tzinfo=UTC)
+    read_schedule(CronShape(expr="*/5 * * * *"), now, JobDefaults(seconds_field=False), problems)
+    problems.raise_any()
+    read_schedule(CronShape(expr="0 */5 * * * *"), now, JobDefaults(seconds_field=False), problems)
+    with pytest.raises(InvalidArgument, match=r"schedule\.expr: .*enable_seconds_field"):
+        problems.raise_any()

@@ -172,7 +172,7 @@ def read_new_job(body: JobInput, defaults: JobDefaults, now: datetime, check: Ch
     spec = JobSpec(
         name=body.name,
         target=TargetSpec(body.target.kind, body.target.config),
-        schedule=None if body.schedule is None else read_schedule(body.schedule, now, defaults.timezone, problems),
+        schedule=None if body.schedule is None else read_schedule(body.schedule, now, defaults, problems),
         retry=defaults.retry,
         timeouts=defaults.timeouts,
         on_uncertain=defaults.on_uncertain,
@@ -193,7 +193,7 @@ def read_change(body: JobPatch, job: Job, defaults: JobDefaults, now: datetime, 
     if body.schedule is None:
         fields["schedule"] = None
     elif body.schedule is not msgspec.UNSET:
-        schedule = read_schedule(body.schedule, now, defaults.timezone, problems)
+        schedule = read_schedule(body.schedule, now, defaults, problems)
         fields["schedule"] = _on_its_grid(schedule, job.schedule)
     spec = _with_options(msgspec.structs.replace(job, **fields), body, problems)
     _refuse_any(problems, spec, check)

@@ -8,12 +8,14 @@ from typing import Annotated
 import msgspec
 
 from ksana.api.kit import Input, Timestamp, timestamp
+from ksana.api.services import JobDefaults
 from ksana.domain.durations import format_duration, parse_duration
 from ksana.domain.errors import InvalidArgument, Problem
 from ksana.domain.schedules import CronSchedule, Every, Once, Schedule
 from ksana.domain.times import parse_instant
 
 _NO_TIME = timedelta(0)
+_WITH_SECONDS = 6
 
 Instant = Annotated[
     str,
@@ -101,6 +103,9 @@ class Problems:
             self._found += error.problems
             return default
 
+    def add(self, field: str, message: str) -> None:
+        self._found.append(Problem(field, message))
+
     def collect(self, error: InvalidArgument) -> None:
         self._found += error.problems
 
@@ -118,7 +123,7 @@ _SOME_INSTANT = datetime.fromisoformat("2000-01-01T00:00:00+00:00")
 _SOME_SPAN = timedelta(days=365_000)
 
 
-def read_schedule(shape: ScheduleShape, now: datetime, timezone: str, problems: Problems) -> Schedule:
+def read_schedule(shape: ScheduleShape, now: datetime, defaults: JobDefaults, problems: Problems) -> Schedule:
     """The schedule a request asks for; what cannot be read goes into `problems` and a harmless value stands in."""
     if isinstance(shape, OnceShape):
         return Once(problems.instant(shape.run_at, "schedule.run_at") or _SOME_INSTANT)
@@ -131,7 +136,9 @@ def read_schedule(shape: ScheduleShape, now: datetime, timezone: str, problems: 
     if shape.expr.startswith("@every "):
         every = problems.duration(shape.expr.removeprefix("@every ").strip(), "schedule.expr", _SOME_SPAN)
         return Every(every, now, start_at, end_at, jitter)
-    return CronSchedule(shape.expr, shape.timezone or timezone, start_at, end_at, jitter)
+    if len(shape.expr.split()) == _WITH_SECONDS and not defaults.seconds_field:
+        problems.add("schedule.expr", "has a field for seconds, which scheduler.enable_seconds_field: false refuses")
+    return CronSchedule(shape.expr, shape.timezone or defaults.timezone, start_at, end_at, jitter)
 
 
 def show_schedule(schedule: Schedule | None) -> ScheduleView | None:

@@ -37,7 +37,7 @@ async def preview(call: Call[PreviewInput, None]) -> PreviewView:
     body, problems = call.body, Problems()
     now = services.engine.clock.now()
     after = problems.instant(body.from_at, "from_at") or now
-    schedule = read_schedule(body.schedule, after, services.defaults.timezone, problems)
+    schedule = read_schedule(body.schedule, after, services.defaults, problems)
     problems.raise_any()
     validate(schedule)
     slots: list[datetime] = []

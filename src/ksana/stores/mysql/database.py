@@ -53,11 +53,13 @@ class MysqlDatabase:
 
     parallelism = 4
 
-    def __init__(self, url: str, pool_size: int = 10, pool_lifetime: float = 0) -> None:
+    def __init__(self, url: str, pool_size: int = 10, pool_idle: int = 2, pool_lifetime: float = 0) -> None:
         self.dialect = MYSQL
         self._address = parse_url(url)
         self._resting: deque[tuple[Any, float]] = deque()
         self._slots = asyncio.Semaphore(max(pool_size, self.parallelism + 2))
+        # Fewer than the turns under way at once would mean a new connection for every other turn.
+        self._most_resting = max(pool_idle, self.parallelism + 2)
         self._lifetime = pool_lifetime
         self._compiled: dict[Statement, Compiled] = {}
         self._is_open = False
@@ -177,7 +179,7 @@ class MysqlDatabase:
         except BaseException:
             connection.close()
             raise
-        if self._is_open:
+        if self._is_open and len(self._resting) < self._most_resting:
             self._resting.append((connection, born))
         else:
             await connection.ensure_closed()

@@ -36,7 +36,9 @@ _DATABASES: Mapping[str, Callable[[str], Database]] = {
 }
 _UNFINISHED = Statement("SELECT COUNT(*) FROM ksana_runs WHERE ended_at IS NULL")
 _SUCCEEDED = Statement("SELECT COUNT(*) FROM ksana_runs WHERE state = 'SUCCESS' AND ended_at IS NOT NULL")
-_ATTEMPTS = Statement("SELECT COUNT(*) FROM ksana_attempts")
+_ATTEMPTS = Statement(
+    "SELECT (SELECT COUNT(*) FROM ksana_attempts) + COUNT(*) FROM ksana_runs WHERE last_attempt IS NOT NULL"
+)
 _SEEDED_AT_ONCE = 2000
 
 

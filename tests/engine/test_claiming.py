@@ -99,7 +99,7 @@ async def test_a_target_that_ignores_its_timeout_is_cut_off(world: World, is_dea
 async def test_a_kind_no_target_is_installed_for_is_tried_again_later(world: World) -> None:
     job = await world.job(retry=Retry(3, initial_delay=timedelta(minutes=1)))
     world.main.engine.targets = {}
-    world.main.engine.runner._targets = {}
+    world.main.engine.runner._attempts.targets = {}
     run = await world.trigger(job)
     assert run.state is State.RETRYING
     assert "'script'" in run.error

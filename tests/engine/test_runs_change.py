@@ -75,7 +75,7 @@ async def test_word_of_a_cancel_that_got_lost_with_the_beat_is_asked_for(world: 
 
 
 async def test_a_canceled_attempt_frees_its_place(world: World) -> None:
-    world.nodes["a"].engine.runner._capacity = 1
+    world.nodes["a"].engine.runner._places.capacity = 1
     run = await a_run_in(world, State.RUNNING)
     await world.cancel(run)
     assert (await world.trigger(await world.job())).state is State.SUCCESS

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -17,15 +16,15 @@ import msgspec
 
 from ksana.domain.errors import StoreUnavailable
 from ksana.domain.jobs import Job
-from ksana.domain.moves import LONGEST_WAIT, Move, advance, hand_back, settle, storable
-from ksana.domain.outcomes import Outcome, Verdict
-from ksana.domain.policies import OnUncertain, OverlapRule
+from ksana.domain.moves import LONGEST_WAIT, Move, hand_back
+from ksana.domain.policies import OnUncertain
 from ksana.domain.ports import Claim, Claimed, Clock, Observer, Store, Target
-from ksana.domain.runs import Attempt, Run
-from ksana.domain.states import Event, State
+from ksana.domain.states import State
+from ksana.engine.attempts import Attempts
 from ksana.engine.contexts import Contexts
-from ksana.engine.holdings import Key, held_by, moved_on
+from ksana.engine.holdings import held_by, moved_on
 from ksana.engine.loops import Backoff, StoreHealth, ended, rest
+from ksana.engine.places import Execution, Places
 
 log = logging.getLogger(__name__)
 
@@ -36,21 +35,6 @@ _PATIENCE = 20
 
 # How long results may wait for company under a backlog.
 _GATHER = timedelta(milliseconds=3)
-
-# How long past its timeout an attempt may take to say so before it is cut off.
-_OVERRUN = timedelta(seconds=5)
-
-
-class _Execution:
-    """An attempt under way, or in line while it has no task yet."""
-
-    __slots__ = ("claimed", "ended_at", "outcome", "started_at", "task")
-
-    def __init__(self, claimed: Claimed) -> None:
-        self.claimed = claimed
-        self.started_at = self.ended_at = claimed.run.due_at
-        self.outcome: Outcome | None = None
-        self.task: asyncio.Task[None] | None = None
 
 
 class Runner:
@@ -76,22 +60,16 @@ class Runner:
         self.queues = queues
         self._store = store
         self._clock = clock
-        self._targets = targets
-        self._contexts = contexts
+        self._attempts = Attempts(targets, contexts, token_ttl)
+        self._places = Places(clock, observers, self._attempts.make, self._tell_pump, capacity)
         self._health = health
         self._observers = observers
-        self._capacity = capacity
         self._batch = batch
         self._fill = max(1, min(batch, capacity // store.parallelism))
         self._poll = poll
-        self._token_ttl = token_ttl
-        self._executing: dict[Key, _Execution] = {}
-        self._in_line: deque[_Execution] = deque()
-        self._under_way = 0
         self._backlogged = False
         self._pace = 0
         self._storing_later = False
-        self._ended: list[_Execution] = []
         self._results: list[_Result] = []
         self._reserved = 0
         self._turns: set[asyncio.Task[None]] = set()
@@ -110,22 +88,27 @@ class Runner:
     @property
     def executing(self) -> int:
         """How many attempts are under way."""
-        return self._under_way
+        return self._places.executing
 
     @property
     def is_idle(self) -> bool:
         """Nothing under way and nothing left to store."""
-        return not (self._executing or self._ended or self._results or self._turns or self._reserved)
+        places = self._places
+        return not (places.held or places.ended or self._results or self._turns or self._reserved)
 
     @property
     def room(self) -> int:
         """How many more runs may be taken on. Results beyond what one turn stores still take their places: when the
         store is slow, the runner slows down with it instead of piling results up."""
-        return max(0, self._capacity - len(self._executing) - self._reserved - self._piled_up())
+        return max(0, self._places.capacity - len(self._places.held) - self._reserved - self._piled_up())
 
     def _piled_up(self) -> int:
         patience = _PATIENCE if self._storing_later else 1
-        return max(0, len(self._ended) + len(self._results) - patience * self._batch)
+        return max(0, self._to_store - patience * self._batch)
+
+    @property
+    def _to_store(self) -> int:
+        return len(self._places.ended) + len(self._results)
 
     def reserve(self, count: int) -> int:
         """Set room aside for runs about to be born claimed by this node; answer how much there was.
@@ -147,28 +130,7 @@ class Runner:
             # Claimed while the node was told to stop: nothing was sent, so there is no doubt about them.
             self._results += [(_handed_back(one, OnUncertain.RETRY, now), one.job) for one in claimed]
             return
-        for one in claimed:
-            execution = _Execution(one)
-            self._executing[_key(one.run)] = execution
-            self._in_line.append(execution)
-        self._fill_places()
-
-    def _fill_places(self) -> None:
-        """Begin attempts while there are free places; runs held beyond that wait in line, so that a place which becomes
-        free is filled at once and not after a round trip to the store."""
-        started: list[Claimed] = []
-        now = self._clock.now()
-        create_task = asyncio.get_running_loop().create_task
-        while self._in_line and self._under_way < self._capacity:
-            execution = self._in_line.popleft()
-            if self._executing.get(_key(execution.claimed.run)) is execution:
-                self._under_way += 1
-                execution.started_at = now
-                execution.task = create_task(self._execute(execution))
-                started.append(execution.claimed)
-        if started:
-            for observer in self._observers:
-                observer.on_started(started, now)
+        self._places.take(claimed)
 
     def give_back(self, reserved: int) -> None:
         """Room was set aside for runs that may or may not have been born: the store did not say."""
@@ -191,6 +153,9 @@ class Runner:
         self._doubtful = True
         self._wake.set()
 
+    def _tell_pump(self) -> None:
+        self._wake.set()
+
     def wake_for_work(self) -> None:
         """There may be runs to claim now."""
         self._hungry = True
@@ -210,8 +175,8 @@ class Runner:
     def _is_gathering(self) -> bool:
         """Whether results had better wait for company: under a backlog, with the next runs already at hand, a moment
         more costs nobody anything and saves a commit."""
-        few = 0 < len(self._ended) + len(self._results) < self._fill
-        return few and self._backlogged and bool(self._in_line) and not self._turns and self._accepting
+        few = 0 < self._to_store < self._fill
+        return few and self._backlogged and self._places.has_line and not self._turns and self._accepting
 
     async def run_once(self) -> None:
         """Start the turns worth starting and see them through, until none is; what they claimed is then under way."""
@@ -242,7 +207,7 @@ class Runner:
         if self._pausing or self._doubtful:
             return False
         wanted = self._wanted()
-        results = len(self._results) + len(self._ended)
+        results = self._to_store
         if self._storing_later and results < _PATIENCE * self._batch:
             results = 0
         if not self._turns:
@@ -257,8 +222,8 @@ class Runner:
         # While there is known to be more than enough to do, runs are fetched ahead at the pace they come to an end:
         # with quick targets the places never wait for the store, with slow ones nothing is held that others could do.
         ahead = min(self._batch, 3 * self._pace) if self._backlogged else 0
-        held = len(self._executing) + self._reserved + self._piled_up()
-        return max(0, min(self._batch, self._capacity + ahead - held))
+        held = len(self._places.held) + self._reserved + self._piled_up()
+        return max(0, min(self._batch, self._places.capacity + ahead - held))
 
     def _turn_ended(self, turn: asyncio.Task[None]) -> None:
         self._turns.discard(turn)
@@ -338,7 +303,7 @@ class Runner:
         """Ask the store what this node holds: begin what it did not know of, let go of what is no longer its own."""
         try:
             held = await held_by(self._store, self.node_id)
-            over = await moved_on(self._store, self._executing)
+            over = await moved_on(self._store, self._places.held)
         except BaseException as error:
             self._pause(error)
             if isinstance(error, StoreUnavailable):
@@ -347,15 +312,16 @@ class Runner:
         self._health.answered()
         self._backoff.reset()
         self._doubtful = False
-        known = {*self._executing, *((move.run.id, move.epoch) for move, _ in self._results)}
-        known.update(_key(execution.claimed.run) for execution in self._ended)
-        self.begin([one for one in held if _key(one.run) not in known], 0)
-        for run_id, epoch in over:
-            self.let_go(run_id, epoch)
+        known = {*self._places.held, *((move.run.id, move.epoch) for move, _ in self._results)}
+        known.update(execution.key for execution in self._places.ended)
+        self.begin([one for one in held if (one.run.id, one.run.epoch) not in known], 0)
+        for key in over:
+            self._places.let_go(key)
 
     def _tell(self, results: list[_Result], lost: frozenset[int], now: datetime) -> None:
         if not results:
             return
+        self._places.tell_started()
         kept = [result for result in results if result[0].run.id not in lost] if lost else results
         for observer in self._observers:
             if kept:
@@ -372,146 +338,47 @@ class Runner:
             self._hungry = True
             self._next_due_at = None
 
-    # Executing
-
-    async def _execute(self, execution: _Execution) -> None:
-        try:
-            outcome = await self._attempt(execution.claimed)
-        except asyncio.CancelledError:
-            # Whoever cuts an attempt off takes it off the list first, so this one was canceled by its own target.
-            outcome = Outcome(Verdict.RETRY, error="the target canceled its own attempt")
-        self._conclude(execution, outcome)
-
-    def _conclude(self, execution: _Execution, outcome: Outcome) -> None:
-        """Queue the outcome for storing, unless the attempt was cut off or let go before."""
-        if self._executing.get(key := _key(execution.claimed.run)) is not execution:
-            return
-        del self._executing[key]
-        self._free_place(execution)
-        execution.outcome = outcome
-        execution.ended_at = self._clock.now()
-        self._ended.append(execution)
-        self._wake.set()
-
-    def _free_place(self, execution: _Execution) -> None:
-        if execution.task is not None:
-            self._under_way -= 1
-            if self._in_line:
-                self._fill_places()
-
     def _settle_ended(self) -> None:
         """Decide where the runs go whose attempts have ended. All of a turn are settled at one instant, so that most of
         them move alike and the store can move them together; the attempts keep the instant they really ended."""
-        if not self._ended:
-            return
-        now = self._clock.now()
-        ended, self._ended = self._ended, []
-        for execution in ended:
-            claimed = execution.claimed
-            try:
-                move = _result(execution, now, self._token_ttl)
-            except Exception as error:
-                log.exception("target %s answered with nonsense", claimed.run.kind)
-                sentence = f"the target's answer makes no sense: {type(error).__name__}: {error}"
-                execution.outcome = Outcome(Verdict.FAIL, error=sentence)
-                move = _result(execution, now, self._token_ttl)
-            self._results.append((move, claimed.job))
-
-    async def _attempt(self, claimed: Claimed) -> Outcome:
-        job = claimed.job
-        if job is None:
-            return Outcome(Verdict.FAIL, error="the run has no job that says what to do")
-        target = self._targets.get(job.target.kind)
-        if target is None:
-            return Outcome(Verdict.RETRY, error=f"no target {job.target.kind!r} is installed on this node")
-        try:
-            return await target.execute(self._contexts.of(claimed.run, job), job.target.config)
-        except Exception as error:
-            log.exception("target %s broke its promise not to raise", job.target.kind)
-            return Outcome(Verdict.RETRY, error=f"{type(error).__name__}: {error}")
+        if ended := self._places.ended:
+            self._places.ended = []
+            now = self._clock.now()
+            judge = self._attempts.judge
+            self._results += [(judge(execution, now), execution.claimed.job) for execution in ended]
 
     def cut_overruns(self) -> int:
-        """Cut off attempts that went on well past their timeout; a target that hangs costs one place, not for ever."""
-        now = self._clock.now()
-        cut = 0
-        for execution in list(self._executing.values()):
-            job = execution.claimed.job
-            limit = _OVERRUN if job is None else job.timeouts.total + _OVERRUN
-            if now - execution.started_at > limit and execution.task is not None:
-                error = "the target ignored its timeout and was cut off"
-                self._conclude(execution, Outcome(Verdict.RETRY, error=error, timed_out=True))
-                execution.task.cancel()
-                cut += 1
-        return cut
+        """Cut off attempts that went on well past their timeout; answer how many."""
+        return self._places.cut_overruns()
 
     def let_go(self, run_id: int, epoch: int) -> None:
         """Stop an attempt on a run that somebody else has moved."""
-        execution = self._executing.pop((run_id, epoch), None)
-        if execution is not None:
-            if execution.task is not None:
-                execution.task.cancel()
-            self._free_place(execution)
-            self._wake.set()
+        self._places.let_go((run_id, epoch))
 
     # Stopping
 
     async def stop(self, limit: timedelta) -> None:
         """Claim nothing more, wait for what runs up to the limit, hand the rest back, store everything."""
         self._accepting = False
-        self._hand_back([execution for execution in self._in_line if execution.task is None], OnUncertain.RETRY)
+        self._hand_back(self._places.waiting, OnUncertain.RETRY)
         self._wake.set()
-        tasks = [execution.task for execution in self._executing.values() if execution.task is not None]
-        await ended(self._clock, tasks, limit)
-        self._hand_back(list(self._executing.values()))
+        await ended(self._clock, self._places.at_work, limit)
+        self._hand_back(list(self._places.held.values()))
         self._wake.set()
 
-    def _hand_back(self, executions: Sequence[_Execution], doubt: OnUncertain | None = None) -> None:
+    def _hand_back(self, executions: Sequence[Execution], doubt: OnUncertain | None = None) -> None:
         """Give runs up that this node holds. Where nothing was sent there is no doubt, whatever the job says of it."""
         now = self._clock.now()
         for execution in executions:
             claimed = execution.claimed
-            if self._executing.get(_key(claimed.run)) is not execution:
-                continue
             on_uncertain = doubt or (OnUncertain.RETRY if claimed.job is None else claimed.job.on_uncertain)
             self._results.append((_handed_back(claimed, on_uncertain, now), claimed.job))
-            self.let_go(*_key(claimed.run))
+            self._places.let_go(execution.key)
 
 
 _Result = tuple[Move, Job | None]
 
 
-def _key(run: Run) -> Key:
-    return (run.id, run.epoch)
-
-
 def _handed_back(claimed: Claimed, on_uncertain: OnUncertain, now: datetime) -> Move:
     moved = hand_back(claimed.run, on_uncertain, now)
     return Move(claimed.run.epoch, moved, frees_slot=moved.ended_at is not None)
-
-
-def _result(execution: _Execution, now: datetime, token_ttl: timedelta) -> Move:
-    outcome, (run, job) = execution.outcome, (execution.claimed.run, execution.claimed.job)
-    assert outcome is not None
-    attempt = Attempt(
-        run_id=run.id,
-        number=run.attempt,
-        epoch=run.epoch,
-        node_id=run.node_id,
-        started_at=execution.started_at,
-        ended_at=execution.ended_at,
-        verdict=outcome.verdict,
-        timed_out=outcome.timed_out,
-        code=outcome.code,
-        error=storable(outcome.error),
-        result=outcome.result,
-        exchange=outcome.exchange,
-    )
-    if job is None:
-        return Move(run.epoch, advance(run, Event.FAIL, now, error=outcome.error), attempt)
-    moved = settle(run, job, outcome, now, token_ttl)
-    return Move(run.epoch, moved, attempt, frees_slot=moved.ended_at is not None and _may_be_waited_for(job))
-
-
-def _may_be_waited_for(job: Job) -> bool:
-    # Asking for every run of every job would make all turns of a busy job queue up behind its cursor.
-    return job.overlap.rule is OverlapRule.QUEUE

@@ -9,17 +9,19 @@ import asyncio
 import queue
 import sqlite3
 import threading
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
+
 from ksana.domain.errors import InvalidArgument, KsanaError, StoreUnavailable
-from ksana.stores.sql.compile import Compiled, compile_statement, expand
+from ksana.stores.sql.compile import Compiled, compile_statement
 from ksana.stores.sql.dialects import SQLITE
-from ksana.stores.sql.statements import Statement, Table
-from ksana.stores.sql.tx import Step, UniqueViolation
+from ksana.stores.sql.statements import END_RUNS, ENDED_AS_TOLD, Statement, Table
+from ksana.stores.sql.tx import LastAttempt, Step, UniqueViolation
 
 T = TypeVar("T")
 
@@ -39,20 +41,39 @@ class SqliteTx:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._execute = connection.execute
-        self._compiled: dict[Statement, Compiled] = {}
+        self._compiled: dict[Statement, tuple[str, Compiled]] = {}
+        self._packing: dict[Statement, Statement] = {}
         self._bulk: dict[tuple[Table, int, str], str] = {}
 
     async def rows(self, statement: Statement, /, **values: Any) -> list[tuple[Any, ...]]:
+        if statement.selects is not None:
+            return self._packed(statement, statement.selects, values)
         return self._execute(*self._ready(statement, values)).fetchall()
+
+    def _packed(self, statement: Statement, table: Table, values: dict[str, Any]) -> list[tuple[Any, ...]]:
+        """All rows in one step: every step gives up the interpreter's lock and may wait long to get it back."""
+        packed = self._packing.get(statement)
+        if packed is None:
+            packed = self._packing[statement] = Statement(_pack(statement.text, table))
+        [(text,)] = self._execute(*self._ready(packed, values)).fetchall()
+        rows: list[tuple[Any, ...]] = _unpack(text)
+        places = [i for i, (_, kind) in enumerate(table.columns) if kind == "bytes"]
+        if all(row[i] is None for row in rows for i in places):
+            return rows
+        return [_with_bytes(row, places) for row in rows]
 
     async def run(self, statement: Statement, /, **values: Any) -> int:
         return self._execute(*self._ready(statement, values)).rowcount
 
     def _ready(self, statement: Statement, values: dict[str, Any]) -> tuple[str, list[Any]]:
-        compiled = self._compiled.get(statement)
-        if compiled is None:
-            compiled = self._compiled[statement] = compile_statement(statement, SQLITE)
-        return expand(compiled, values, "?")
+        found = self._compiled.get(statement)
+        if found is None:
+            found = self._compiled[statement] = _placed(compile_statement(statement, SQLITE))
+        text, compiled = found
+        return text, [
+            msgspec.json.encode(values[name]).decode() if is_list else values[name]
+            for name, is_list in zip(compiled.names, compiled.lists, strict=True)
+        ]
 
     async def insert(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
         try:
@@ -91,6 +112,35 @@ class SqliteTx:
 
     async def swap(self, change: Statement, /, ids: Sequence[int], epoch: int, **values: Any) -> list[int]:
         return [row[0] for row in await self.rows(change, ids=ids, epoch=epoch, **values)]
+
+    async def end(self, told: Mapping[int, LastAttempt], epoch: int, **values: Any) -> Collection[int]:
+        text = msgspec.json.encode(told).decode()
+        if await self.run(END_RUNS, told=text, epoch=epoch, **values) == len(told):
+            return told
+        return [row[0] for row in await self.rows(ENDED_AS_TOLD, told=text, epoch=epoch)]
+
+
+def _placed(compiled: Compiled) -> tuple[str, Compiled]:
+    """Lists travel as JSON, so the text of a statement never changes and stays prepared."""
+    places = ["IN (SELECT value FROM json_each(?))" if is_list else "?" for is_list in compiled.lists]
+    text = "".join(part + place for part, place in zip(compiled.parts, [*places, ""], strict=True))
+    return text, compiled
+
+
+_unpack = msgspec.json.Decoder(list[tuple[Any, ...]]).decode
+
+
+def _pack(text: str, table: Table) -> str:
+    """The query as one row with one value: a JSON array of its rows, in which bytes are told in hexadecimal."""
+    values = [
+        f"CASE WHEN {name} IS NOT NULL THEN hex({name}) END" if kind == "bytes" else name
+        for name, kind in table.columns
+    ]
+    return f"SELECT json_group_array(json_array({', '.join(values)})) FROM ({text})"
+
+
+def _with_bytes(row: tuple[Any, ...], places: list[int]) -> tuple[Any, ...]:
+    return tuple([bytes.fromhex(v) if i in places and v is not None else v for i, v in enumerate(row)])
 
 
 def _update(table: Table) -> str:
@@ -237,14 +287,18 @@ class SqliteDatabase:
         try:
             # A deferred transaction would fail at its first write, without the patience of the busy timeout.
             connection.execute("BEGIN IMMEDIATE")
-            for job in group:
-                _run_in_savepoint(connection, tx, job)
+            if len(group) == 1:
+                # Nobody else's changes to spare: if it fails, all goes.
+                group[0].result = _finish(group[0].step(tx))
+            else:
+                for job in group:
+                    _run_in_savepoint(connection, tx, job)
             connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except BaseException as error:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
             for job in group:
-                job.error = StoreUnavailable(f"{self._path}: {error}")
+                job.error = _explained(error) if isinstance(error, _TROUBLE) else error
 
     async def read(self, step: Step[T]) -> T:
         if self._readers is None:

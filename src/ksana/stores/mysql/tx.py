@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import asyncmy.errors
+import msgspec
 
 from ksana.stores.mysql.literals import pieces, written_out
 from ksana.stores.sql.compile import Compiled, compile_statement
 from ksana.stores.sql.dialects import Dialect
-from ksana.stores.sql.statements import RUNS_AT_EPOCH, Statement, Table
-from ksana.stores.sql.tx import UniqueViolation
+from ksana.stores.sql.statements import END_LOCKED_RUNS, LAST_ATTEMPTS, RUNS_AT_EPOCH, Statement, Table
+from ksana.stores.sql.tx import LastAttempt, UniqueViolation
 
 _DUPLICATE = 1062
 _EXISTS = frozenset({1050, 1061, _DUPLICATE})
@@ -72,12 +73,12 @@ class MysqlTx:
         # The rows are there and locked, so this insert always turns into the update; no bulk update is faster here.
         changes = ", ".join(f"{name} = VALUES({name})" for name in table.names[1:])
         for piece in pieces(rows):
-            await self._insert(table, piece, f" ON DUPLICATE KEY UPDATE {changes}")
+            await self._insert(table, piece, f" ON DUPLICATE KEY UPDATE {changes}".encode())
 
-    async def _insert(self, table: Table, rows: list[bytes], ending: str = "") -> None:
+    async def _insert(self, table: Table, rows: list[bytes], ending: bytes = b"") -> None:
         head = f"INSERT INTO {table.name} ({', '.join(table.names)}) VALUES "
         try:
-            await self._connection.query(head.encode() + b",".join(rows) + ending.encode())
+            await self._connection.query(head.encode() + b",".join(rows) + ending)
         except asyncmy.errors.IntegrityError as error:
             if error_code(error) != _DUPLICATE:
                 raise
@@ -85,7 +86,18 @@ class MysqlTx:
 
     async def swap(self, change: Statement, /, ids: Sequence[int], epoch: int, **values: Any) -> list[int]:
         # An update here does not say which rows it changed, so they are locked and looked at first.
-        won = [row[0] for row in await self.rows(RUNS_AT_EPOCH, ids=ids, epoch=epoch)]
+        won = await self._at_epoch(ids, epoch)
         if won:
             await self.run(change, ids=won, epoch=epoch, **values)
         return won
+
+    async def end(self, told: Mapping[int, LastAttempt], epoch: int, **values: Any) -> Collection[int]:
+        won = await self._at_epoch(list(told), epoch)
+        ending = self._ready(END_LOCKED_RUNS, {"epoch": epoch, **values})
+        for piece in pieces([(run_id, msgspec.json.encode(told[run_id]).decode()) for run_id in won]):
+            # The rows are there and locked, as in `update`.
+            await self._insert(LAST_ATTEMPTS, piece, ending)
+        return won
+
+    async def _at_epoch(self, ids: Sequence[int], epoch: int) -> list[int]:
+        return [row[0] for row in await self.rows(RUNS_AT_EPOCH, ids=ids, epoch=epoch)]

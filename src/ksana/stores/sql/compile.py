@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ksana.stores.sql.dialects import Dialect
 from ksana.stores.sql.statements import Statement
@@ -39,20 +39,3 @@ def compile_statement(statement: Statement, dialect: Dialect) -> Compiled:
         end = match.end()
     parts.append(text[end:])
     return Compiled(tuple(parts), tuple(names), tuple(lists))
-
-
-def expand(compiled: Compiled, values: dict[str, Any], placeholder: str) -> tuple[str, list[Any]]:
-    """SQL with every list written out value by value, for drivers that know no arrays."""
-    text: list[str] = [compiled.parts[0]]
-    flat: list[Any] = []
-    for name, is_list, part in zip(compiled.names, compiled.lists, compiled.parts[1:], strict=True):
-        if is_list:
-            items = values[name]
-            # An empty list matches nothing; SQL has no empty IN.
-            text.append(f"IN ({','.join([placeholder] * len(items)) or 'NULL'})")
-            flat.extend(items)
-        else:
-            text.append(placeholder)
-            flat.append(values[name])
-        text.append(part)
-    return "".join(text), flat

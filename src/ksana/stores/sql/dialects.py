@@ -55,6 +55,8 @@ SQLITE = Dialect(
         "for_update": "",
         "skip_locked": "",
         "returning_id": "RETURNING id",
+        "each_told": "json_each(:told) AS told",
+        "told_id": "told.key",
         "position": "instr",
     },
 )
@@ -81,6 +83,8 @@ POSTGRES = Dialect(
         "for_update": "FOR UPDATE",
         "skip_locked": "FOR UPDATE SKIP LOCKED",
         "returning_id": "RETURNING id",
+        "each_told": "json_each_text(CAST(:told AS json)) AS told",
+        "told_id": "CAST(told.key AS bigint)",
         "position": "strpos",
     },
 )

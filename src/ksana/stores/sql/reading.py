@@ -10,7 +10,7 @@ from ksana.domain.queries import Counts, FireRecord
 from ksana.domain.runs import Attempt, Run
 from ksana.domain.states import Reason, State
 from ksana.domain.times import from_micros, to_micros
-from ksana.stores.sql.rows import attempt_from_row, instant_or_none, job_from_row, run_from_row
+from ksana.stores.sql.rows import attempt_from_row, attempt_row_from_last, instant_or_none, job_from_row, run_from_row
 from ksana.stores.sql.statements import (
     ATTEMPTS_OF_RUN,
     COUNT_DEAD,
@@ -20,6 +20,7 @@ from ksana.stores.sql.statements import (
     FIRED_SLOTS,
     GAPS_OF_JOB,
     JOBS_BY_ID,
+    LAST_ATTEMPT_OF_RUN,
     LAST_RUN_IDS,
     NEXT_DUE,
     NEXT_FIRE,
@@ -50,7 +51,12 @@ async def last_runs(tx: Tx, job_ids: Iterable[int]) -> dict[int, Run]:
 
 
 async def attempts(tx: Tx, run_id: int) -> list[Attempt]:
-    return [attempt_from_row(row) for row in await tx.rows(ATTEMPTS_OF_RUN, run_id=run_id)]
+    rows = [tuple(row) for row in await tx.rows(ATTEMPTS_OF_RUN, run_id=run_id)]
+    rows += [
+        (*attempt_row_from_last(run_id, told), *exchange)
+        for told, *exchange in await tx.rows(LAST_ATTEMPT_OF_RUN, run_id=run_id)
+    ]
+    return [attempt_from_row(row) for row in rows]
 
 
 async def fire_log(tx: Tx, job_id: int, since: datetime, until: datetime, limit: int) -> list[FireRecord]:

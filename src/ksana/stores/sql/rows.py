@@ -135,6 +135,57 @@ def run_from_row(row: Row) -> Run:
     )
 
 
+def claimed_from_row(row: Row, node_id: int, now: datetime) -> Run:
+    """What Event.CLAIM makes of a due run, built in one go."""
+    (
+        id,
+        job_id,
+        job_version,
+        surface,
+        kind,
+        queue,
+        made_by,
+        slot_at,
+        _,
+        epoch,
+        attempt,
+        priority,
+        due_at,
+        created_at,
+        started_at,
+        failures,
+        reclaims,
+        callback_token,
+        parent_id,
+        step,
+        input,
+    ) = row
+    return Run(
+        id=id,
+        job_id=job_id,
+        job_version=job_version,
+        surface=surface,
+        kind=kind,
+        queue=queue,
+        trigger=_TRIGGERS[made_by],
+        slot_at=None if slot_at is None else from_micros(slot_at),
+        state=State.RUNNING,
+        epoch=epoch + 1,
+        attempt=attempt + 1,
+        failures=failures,
+        reclaims=reclaims,
+        priority=_PRIORITIES[priority],
+        due_at=from_micros(due_at),
+        node_id=node_id,
+        created_at=from_micros(created_at),
+        started_at=now if started_at is None else from_micros(started_at),
+        callback_token=callback_token,
+        parent_id=parent_id,
+        step=step,
+        input=input,
+    )
+
+
 class Change(NamedTuple):
     """What a move does to a row, beside raising its epoch. Results of one turn mostly do the same."""
 
@@ -147,6 +198,12 @@ class Change(NamedTuple):
     deadline_at: int | None
     ended_at: int | None
     error: str
+    is_told: bool
+
+
+def is_told_in_run(move: Move) -> bool:
+    """Whether the run's own row tells of the attempt: it was the last one, and has no result to keep."""
+    return move.attempt is not None and move.run.ended_at is not None and move.attempt.result is None
 
 
 def change_of(move: Move) -> Change:
@@ -163,6 +220,7 @@ def change_of(move: Move) -> Change:
         None if run.deadline_at is None else to_micros(run.deadline_at),
         None if ended_at is None else to_micros(ended_at),
         run.error,
+        is_told_in_run(move),
     )
 
 
@@ -180,6 +238,27 @@ def attempt_to_row(attempt: Attempt) -> tuple[Any, ...]:
         storable(attempt.error) or None,
         attempt.result,
     )
+
+
+def last_attempt_of(attempt: Attempt) -> tuple[Any, ...]:
+    """An attempt as the row of the run it ended tells it."""
+    return (
+        attempt.epoch,
+        attempt.number,
+        attempt.node_id,
+        to_micros(attempt.started_at),
+        to_micros(attempt.ended_at),
+        attempt.verdict.value,
+        int(attempt.timed_out),
+        attempt.code,
+        storable(attempt.error) or None,
+    )
+
+
+def attempt_row_from_last(run_id: int, told: str) -> tuple[Any, ...]:
+    """The same attempt as a row of its own."""
+    epoch, *others = msgspec.json.decode(told)
+    return (run_id, epoch, *others, None)
 
 
 class _ExchangeHead(msgspec.Struct, omit_defaults=True):

@@ -8,12 +8,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Statement(NamedTuple):
-    """SQL with named values."""
-
-    text: str
-
-
 class Table(NamedTuple):
     """A table as far as bulk writing goes: its columns with what they hold ("int", "text", "bytes")."""
 
@@ -28,6 +22,13 @@ class Table(NamedTuple):
         """The same table with some of its columns."""
         held = dict(self.columns)
         return Table(self.name, tuple((name, held[name]) for name in names))
+
+
+class Statement(NamedTuple):
+    """SQL with named values. A query for rows by the hundred says which columns it selects, in order."""
+
+    text: str
+    selects: Table | None = None
 
 
 def _table(name: str, columns: str) -> Table:
@@ -51,6 +52,16 @@ RUNS = _table(
 )
 FRESH_RUNS = RUNS.only(*RUNS.names[:16])
 """What a new run nearly always says; the columns after these have the schema's defaults until something happens."""
+
+DUE_COLUMNS = RUNS.only(
+    *("id", "job_id", "job_version", "surface", "kind", "queue", "made_by", "slot_at", "state", "epoch", "attempt"),
+    *("priority", "due_at", "created_at", "started_at", "failures", "reclaims", "callback_token", "parent_id", "step"),
+    "input",
+)
+"""What a claim needs to know of a run; the other columns it sets itself."""
+
+LAST_ATTEMPTS = Table("ksana_runs", (("id", "int"), ("last_attempt", "text")))
+"""The attempt that ended a run, if it is nothing but numbers and a line of text, is told in the run's own row."""
 
 ATTEMPTS = _table(
     "ksana_attempts",
@@ -117,10 +128,28 @@ MOVE_RUNS = Statement(
     " reclaims = :reclaims, due_at = COALESCE(:due_at, due_at), deadline_at = :deadline_at, node_id = NULL,"
     " ended_at = :ended_at, error = :error WHERE id IN (:ids*) AND epoch = :epoch {returning_id}"
 )
+_ENDED = (
+    "state = :state, reason = :reason, epoch = :epoch + 1, failures = :failures, reclaims = :reclaims,"
+    " deadline_at = NULL, node_id = NULL, ended_at = :ended_at, error = :error"
+)
+END_RUNS = Statement(
+    f"UPDATE ksana_runs SET {_ENDED}, last_attempt = told.value FROM {{each_told}}"
+    " WHERE ksana_runs.id = {told_id} AND epoch = :epoch"
+)
+END_LOCKED_RUNS = Statement(f" ON DUPLICATE KEY UPDATE {_ENDED}, last_attempt = VALUES(last_attempt)")
+ENDED_AS_TOLD = Statement(
+    # What is told names node, epoch and instants, so a row that says the same was ended by this very attempt.
+    "SELECT ksana_runs.id FROM {each_told}, ksana_runs WHERE ksana_runs.id = {told_id} AND epoch = :epoch + 1"
+    " AND last_attempt = told.value"
+)
+LAST_ATTEMPTS_OF_RUNS = Statement(
+    "SELECT id, last_attempt FROM ksana_runs WHERE id IN (:ids*) AND last_attempt IS NOT NULL"
+)
+FORGET_LAST_ATTEMPTS = Statement("UPDATE ksana_runs {by_key} SET last_attempt = NULL WHERE id IN (:ids*)")
 DUE_RUNS = Statement(
-    f"SELECT {_RUN} FROM ksana_runs {{by_ready}} WHERE {{ready}} AND queue = :queue AND priority = :priority"
-    " AND due_at <= :now"
-    " ORDER BY due_at, id LIMIT :limit {skip_locked}"
+    f"SELECT {', '.join(DUE_COLUMNS.names)} FROM ksana_runs {{by_ready}} WHERE {{ready}} AND queue = :queue"
+    " AND priority = :priority AND due_at <= :now ORDER BY due_at, id LIMIT :limit {skip_locked}",
+    DUE_COLUMNS,
 )
 CLAIM_RUNS = Statement(
     "UPDATE ksana_runs {by_key} SET state = 'RUNNING', reason = NULL, epoch = epoch + 1, attempt = attempt + 1,"
@@ -140,7 +169,7 @@ ADMIT_RUNS = Statement(
 )
 HOLDING_RUNS = Statement(
     "SELECT job_id, COUNT(*) FROM ksana_runs {by_live} WHERE job_id IN (:ids*) AND ended_at IS NULL"
-    " AND state <> 'WAITING' GROUP BY job_id"
+    " AND state IN ('SCHEDULED', 'RUNNING', 'RETRYING', 'CALLBACK_PENDING') GROUP BY job_id"
 )
 WAITED_JOBS = Statement(
     "SELECT DISTINCT job_id FROM ksana_runs {by_live} WHERE job_id IN (:ids*) AND ended_at IS NULL"
@@ -172,6 +201,11 @@ ATTEMPTS_OF_RUN = Statement(
     " a.result, e.head, e.request_body, e.response_body FROM ksana_attempts a"
     " LEFT JOIN ksana_exchanges e ON e.run_id = a.run_id AND e.epoch = a.epoch"
     " WHERE a.run_id = :run_id ORDER BY a.epoch"
+)
+LAST_ATTEMPT_OF_RUN = Statement(
+    "SELECT r.last_attempt, e.head, e.request_body, e.response_body FROM ksana_runs r"
+    " LEFT JOIN ksana_exchanges e ON e.run_id = r.id AND e.epoch = r.epoch - 1"
+    " WHERE r.id = :run_id AND r.last_attempt IS NOT NULL"
 )
 FIRED_SLOTS = Statement(
     "SELECT job_id, slot_at, state, reason, id, created_at FROM ksana_runs WHERE job_id = :job_id"

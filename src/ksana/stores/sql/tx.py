@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from ksana.stores.sql.dialects import Dialect
 from ksana.stores.sql.statements import Statement, Table
 
 T = TypeVar("T")
+
+LastAttempt = tuple[Any, ...]
+"""An attempt as the row of its run tells it: all but the run's id, as rows.last_attempt_of writes it."""
 
 
 class Tx(Protocol):
@@ -41,6 +44,11 @@ class Tx(Protocol):
 
     async def swap(self, change: Statement, /, ids: Sequence[int], epoch: int, **values: Any) -> list[int]:
         """Make one change to those of the runs that are still at this epoch, and answer which they were."""
+        ...
+
+    async def end(self, told: Mapping[int, LastAttempt], epoch: int, **values: Any) -> Collection[int]:
+        """End those of the runs that are still at this epoch, each told by the attempt that ended it, and answer which
+        they were."""
         ...
 
 

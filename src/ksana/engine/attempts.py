@@ -1,0 +1,79 @@
+"""One attempt: the run's target is asked, and what it answers becomes the run's next move."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from ksana.domain.jobs import Job
+from ksana.domain.moves import LONGEST_WAIT, Move, advance, settle, storable
+from ksana.domain.outcomes import Outcome, Verdict
+from ksana.domain.policies import OverlapRule
+from ksana.domain.ports import Claimed, Target
+from ksana.domain.runs import Attempt
+from ksana.domain.states import Event
+from ksana.engine.contexts import Contexts
+from ksana.engine.places import Execution
+
+log = logging.getLogger(__name__)
+
+
+class Attempts:
+    """Makes attempts and judges them."""
+
+    def __init__(self, targets: Mapping[str, Target], contexts: Contexts, token_ttl: timedelta = LONGEST_WAIT) -> None:
+        self.targets = targets
+        self._contexts = contexts
+        self._token_ttl = token_ttl
+
+    async def make(self, claimed: Claimed) -> Outcome:
+        """Ask the target. Whatever it does, an outcome comes of it."""
+        job = claimed.job
+        if job is None:
+            return Outcome(Verdict.FAIL, error="the run has no job that says what to do")
+        target = self.targets.get(job.target.kind)
+        if target is None:
+            return Outcome(Verdict.RETRY, error=f"no target {job.target.kind!r} is installed on this node")
+        try:
+            return await target.execute(self._contexts.of(claimed.run, job), job.target.config)
+        except Exception as error:
+            log.exception("target %s broke its promise not to raise", job.target.kind)
+            return Outcome(Verdict.RETRY, error=f"{type(error).__name__}: {error}")
+
+    def judge(self, execution: Execution, now: datetime) -> Move:
+        """Where the run goes after this attempt."""
+        try:
+            return self._move(execution, execution.outcome, now)
+        except Exception as error:
+            log.exception("target %s answered with nonsense", execution.claimed.run.kind)
+            sentence = f"the target's answer makes no sense: {type(error).__name__}: {error}"
+            return self._move(execution, Outcome(Verdict.FAIL, error=sentence), now)
+
+    def _move(self, execution: Execution, outcome: Outcome | None, now: datetime) -> Move:
+        if outcome is None:
+            raise TypeError("the target answered with None")
+        run, job = execution.claimed.run, execution.claimed.job
+        attempt = Attempt(
+            run_id=run.id,
+            number=run.attempt,
+            epoch=run.epoch,
+            node_id=run.node_id,
+            started_at=execution.started_at,
+            ended_at=execution.ended_at,
+            verdict=outcome.verdict,
+            timed_out=outcome.timed_out,
+            code=outcome.code,
+            error=storable(outcome.error),
+            result=outcome.result,
+            exchange=outcome.exchange,
+        )
+        if job is None:
+            return Move(run.epoch, advance(run, Event.FAIL, now, error=outcome.error), attempt)
+        moved = settle(run, job, outcome, now, self._token_ttl)
+        return Move(run.epoch, moved, attempt, frees_slot=moved.ended_at is not None and _may_be_waited_for(job))
+
+
+def _may_be_waited_for(job: Job) -> bool:
+    # Asking for every run of every job would make all turns of a busy job queue up behind its cursor.
+    return job.overlap.rule is OverlapRule.QUEUE

@@ -1,0 +1,214 @@
+"""The places of a node: as many attempts as there are places are under way at once, and further runs wait in line, so
+that a place which becomes free is filled at once and not after a round trip to the store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Sequence
+from contextvars import copy_context
+from datetime import datetime, timedelta
+from typing import Any
+
+from ksana.domain.outcomes import Outcome, Verdict
+from ksana.domain.ports import Claimed, Clock, Observer
+from ksana.engine.holdings import Key
+
+# How long past its timeout an attempt may take to say so before it is cut off.
+_OVERRUN = timedelta(seconds=5)
+
+# How many more workers one that must wait calls in: growing by doubling reaches any number in a few rounds.
+_CALLED_IN = 2
+
+
+class Execution:
+    """A run this node holds: in line while it has no worker yet, then an attempt under way, then an outcome."""
+
+    __slots__ = ("claimed", "ended_at", "key", "outcome", "started_at", "worker")
+
+    def __init__(self, claimed: Claimed) -> None:
+        run = claimed.run
+        self.claimed = claimed
+        self.key: Key = (run.id, run.epoch)
+        self.started_at = self.ended_at = run.due_at
+        self.outcome: Outcome | None = None
+        self.worker: asyncio.Task[None] | None = None
+
+
+class Places:
+    """Executes what it is given. `attempt` never raises but for cancellation; `tell` is called when one has ended."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        observers: Sequence[Observer],
+        attempt: Callable[[Claimed], Coroutine[Any, Any, Outcome]],
+        tell: Callable[[], None],
+        capacity: int,
+    ) -> None:
+        self.capacity = capacity
+        self.held: dict[Key, Execution] = {}
+        self.ended: list[Execution] = []
+        self._clock = clock
+        self._observers = observers
+        self._attempt = attempt
+        self._tell = tell
+        self._line: deque[Execution] = deque()
+        self._under_way = 0
+        self._called_in = 0
+        self._workers: set[asyncio.Task[None]] = set()
+        self._started: list[Claimed] = []
+
+    @property
+    def executing(self) -> int:
+        """How many attempts are under way, or about to be."""
+        return min(len(self.held), self.capacity)
+
+    @property
+    def has_line(self) -> bool:
+        return bool(self._line)
+
+    @property
+    def waiting(self) -> list[Execution]:
+        """Runs for which nothing was sent yet."""
+        return [execution for execution in self._line if self._is_held(execution)]
+
+    @property
+    def at_work(self) -> list[asyncio.Task[None]]:
+        """The workers whose attempts are under way."""
+        return [execution.worker for execution in self.held.values() if execution.worker is not None]
+
+    def take(self, claimed: Iterable[Claimed]) -> None:
+        """Begin attempts on these runs, in order, as places are free."""
+        for one in claimed:
+            execution = Execution(one)
+            self.held[execution.key] = execution
+            self._line.append(execution)
+        self._call_in(1)
+
+    def let_go(self, key: Key) -> None:
+        """Stop an attempt on a run that somebody else has moved, or take it out of the line."""
+        execution = self.held.pop(key, None)
+        if execution is not None:
+            self._cut(execution)
+            self._tell()
+
+    def cut_overruns(self) -> int:
+        """Cut off attempts that went on well past their timeout; a target that hangs costs one place, not for ever."""
+        now = self._clock.now()
+        overrun = [e for e in self.held.values() if e.worker is not None and now - e.started_at > _limit_of(e)]
+        for execution in overrun:
+            error = "the target ignored its timeout and was cut off"
+            del self.held[execution.key]
+            self._conclude(execution, Outcome(Verdict.RETRY, error=error, timed_out=True))
+            self._cut(execution)
+        return len(overrun)
+
+    def _is_held(self, execution: Execution) -> bool:
+        return self.held.get(execution.key) is execution
+
+    def _cut(self, execution: Execution) -> None:
+        if execution.worker is not None:
+            execution.worker.cancel()
+            self._under_way -= 1
+            self._call_in(1)
+
+    # Workers: each takes one run after the other from the line, and ends when there is none.
+
+    def _call_in(self, count: int) -> None:
+        wanted = min(len(self._line), self.capacity - self._under_way) - self._called_in
+        for _ in range(min(count, wanted)):
+            self._called_in += 1
+            worker = asyncio.create_task(self._work())
+            # A task that nobody holds may be collected before it ends.
+            self._workers.add(worker)
+            worker.add_done_callback(self._workers.discard)
+
+    def _call_in_more(self) -> None:
+        # Only whoever has to wait calls for others: with targets that answer at once, one worker does it all.
+        self._call_in(_CALLED_IN)
+
+    async def _work(self) -> None:
+        self._called_in -= 1
+        worker = asyncio.current_task()
+        now = self._clock.now()
+        is_sound = True
+        while is_sound and (execution := self._next(now)) is not None:
+            execution.worker = worker
+            try:
+                outcome = await _Watched(self._attempt(execution.claimed), self._call_in_more)
+            except asyncio.CancelledError:
+                # Whoever cuts an attempt off takes it off the list first, so this one was canceled by its own target.
+                outcome = Outcome(Verdict.RETRY, error="the target canceled its own attempt")
+                is_sound = False
+            if not self._is_held(execution):
+                # Cut off. The cancellation may still be on its way to this task, so it takes no other run.
+                return
+            del self.held[execution.key]
+            self._under_way -= 1
+            now = self._conclude(execution, outcome)
+        self._call_in(1)
+
+    def _next(self, now: datetime) -> Execution | None:
+        """The first in line that is still held, if there is a place for it."""
+        while self._line and self._under_way < self.capacity:
+            execution = self._line.popleft()
+            if self._is_held(execution):
+                self._under_way += 1
+                execution.started_at = now
+                self._note_start(execution.claimed)
+                return execution
+        return None
+
+    def _conclude(self, execution: Execution, outcome: Outcome) -> datetime:
+        now = self._clock.now()
+        execution.outcome = outcome
+        execution.ended_at = now
+        self.ended.append(execution)
+        self._tell()
+        return now
+
+    def _note_start(self, claimed: Claimed) -> None:
+        """Observers are told of all starts of a moment at once."""
+        if not self._started:
+            asyncio.get_running_loop().call_soon(self.tell_started)
+        self._started.append(claimed)
+
+    def tell_started(self) -> None:
+        """Tell observers of the starts they do not know of yet."""
+        if self._started:
+            started, self._started = self._started, []
+            now = self._clock.now()
+            for observer in self._observers:
+                observer.on_started(started, now)
+
+
+def _limit_of(execution: Execution) -> timedelta:
+    job = execution.claimed.job
+    return _OVERRUN if job is None else job.timeouts.total + _OVERRUN
+
+
+class _Watched(Awaitable[Outcome]):
+    """Awaits an attempt in a context of its own, as its worker goes on to others; says when it first has to wait."""
+
+    __slots__ = ("_attempt", "_on_wait")
+
+    def __init__(self, attempt: Coroutine[Any, Any, Outcome], on_wait: Callable[[], None]) -> None:
+        self._attempt = attempt
+        self._on_wait = on_wait
+
+    def __await__(self) -> Generator[Any, None, Outcome]:
+        run, attempt = copy_context().run, self._attempt
+        try:
+            awaited = run(attempt.send, None)
+            self._on_wait()
+            while True:
+                try:
+                    answer = yield awaited
+                except BaseException as error:
+                    awaited = run(attempt.throw, error)
+                else:
+                    awaited = run(attempt.send, answer)
+        except StopIteration as stop:
+            outcome: Outcome = stop.value
+            return outcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ from ksana.domain.errors import InvalidArgument, StoreUnavailable
 from ksana.stores.sql.compile import Compiled, compile_statement
 from ksana.stores.sql.dialects import POSTGRES
 from ksana.stores.sql.statements import END_RUNS, ENDED_AS_TOLD, Statement, Table
-from ksana.stores.sql.tx import LastAttempt, Step, UniqueViolation
+from ksana.stores.sql.tx import Step, Told, UniqueViolation
 
 T = TypeVar("T")
 
@@ -122,7 +122,7 @@ class PostgresTx:
     async def swap(self, change: Statement, /, ids: Sequence[int], epoch: int, **values: Any) -> list[int]:
         return [row[0] for row in await self.rows(change, ids=ids, epoch=epoch, **values)]
 
-    async def end(self, told: Mapping[int, LastAttempt], epoch: int, **values: Any) -> Collection[int]:
+    async def end(self, told: Told, epoch: int, **values: Any) -> Collection[int]:
         text = msgspec.json.encode(told).decode()
         if await self.run(END_RUNS, told=text, epoch=epoch, **values) == len(told):
             return told

@@ -9,7 +9,7 @@ import asyncio
 import queue
 import sqlite3
 import threading
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +21,7 @@ from ksana.domain.errors import InvalidArgument, KsanaError, StoreUnavailable
 from ksana.stores.sql.compile import Compiled, compile_statement
 from ksana.stores.sql.dialects import SQLITE
 from ksana.stores.sql.statements import END_RUNS, ENDED_AS_TOLD, Statement, Table
-from ksana.stores.sql.tx import LastAttempt, Step, UniqueViolation
+from ksana.stores.sql.tx import Step, Told, UniqueViolation
 
 T = TypeVar("T")
 
@@ -113,7 +113,7 @@ class SqliteTx:
     async def swap(self, change: Statement, /, ids: Sequence[int], epoch: int, **values: Any) -> list[int]:
         return [row[0] for row in await self.rows(change, ids=ids, epoch=epoch, **values)]
 
-    async def end(self, told: Mapping[int, LastAttempt], epoch: int, **values: Any) -> Collection[int]:
+    async def end(self, told: Told, epoch: int, **values: Any) -> Collection[int]:
         text = msgspec.json.encode(told).decode()
         if await self.run(END_RUNS, told=text, epoch=epoch, **values) == len(told):
             return told

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import asyncmy.errors
@@ -12,7 +12,7 @@ from ksana.stores.mysql.literals import pieces, written_out
 from ksana.stores.sql.compile import Compiled, compile_statement
 from ksana.stores.sql.dialects import Dialect
 from ksana.stores.sql.statements import END_LOCKED_RUNS, LAST_ATTEMPTS, RUNS_AT_EPOCH, Statement, Table
-from ksana.stores.sql.tx import LastAttempt, UniqueViolation
+from ksana.stores.sql.tx import Told, UniqueViolation
 
 _DUPLICATE = 1062
 _EXISTS = frozenset({1050, 1061, _DUPLICATE})
@@ -91,7 +91,7 @@ class MysqlTx:
             await self.run(change, ids=won, epoch=epoch, **values)
         return won
 
-    async def end(self, told: Mapping[int, LastAttempt], epoch: int, **values: Any) -> Collection[int]:
+    async def end(self, told: Told, epoch: int, **values: Any) -> Collection[int]:
         won = await self._at_epoch(list(told), epoch)
         ending = self._ready(END_LOCKED_RUNS, {"epoch": epoch, **values})
         for piece in pieces([(run_id, msgspec.json.encode(told[run_id]).decode()) for run_id in won]):

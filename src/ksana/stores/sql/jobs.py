@@ -13,6 +13,7 @@ from ksana.domain.moves import Move, advance
 from ksana.domain.ports import CursorMoved, JobChange
 from ksana.domain.runs import Run
 from ksana.domain.states import Event
+from ksana.stores.sql.moving import apply_moves, prepare
 from ksana.stores.sql.rows import (
     Row,
     cursor_to_row,
@@ -23,6 +24,7 @@ from ksana.stores.sql.rows import (
     record_to_row,
     run_from_row,
 )
+from ksana.stores.sql.slots import fill_slots
 from ksana.stores.sql.statements import (
     CURSORS,
     DROP_TAGS,
@@ -35,7 +37,6 @@ from ksana.stores.sql.statements import (
     RUNS_TO_CANCEL,
     TAGS,
 )
-from ksana.stores.sql.turns import apply_moves, fill_slots
 from ksana.stores.sql.tx import Tx, UniqueViolation
 
 _NAMED = 5
@@ -100,7 +101,7 @@ async def _cancel(tx: Tx, change: JobChange) -> list[Run]:
     rows = await tx.rows(RUNS_TO_CANCEL, job_id=change.job.id, states=[state.value for state in change.cancels])
     now = change.job.updated_at
     moves = [Move(run.epoch, advance(run, Event.CANCEL, now, reason=change.reason)) for run in map(run_from_row, rows)]
-    await apply_moves(tx, moves)
+    await apply_moves(tx, prepare(moves))
     return [move.run for move in moves]
 
 

@@ -66,7 +66,7 @@ async def lapsed(tx: Tx, catalog: Catalog, now: datetime, limit: int) -> list[Cl
         rows += await tx.rows(PAST_DEADLINE, now=at, limit=limit)
     found = {row[0]: row for row in rows}
     runs = [run_from_row(row) for row in found.values()][:limit]
-    return await with_jobs(tx, catalog, runs, runs)
+    return await with_jobs(tx, catalog, runs)
 
 
 async def forget_lapsed_nodes(tx: Tx, now: datetime) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -135,55 +135,65 @@ def run_from_row(row: Row) -> Run:
     )
 
 
-def claimed_from_row(row: Row, node_id: int, now: datetime) -> Run:
-    """What Event.CLAIM makes of a due run, built in one go."""
-    (
-        id,
-        job_id,
-        job_version,
-        surface,
-        kind,
-        queue,
-        made_by,
-        slot_at,
-        _,
-        epoch,
-        attempt,
-        priority,
-        due_at,
-        created_at,
-        started_at,
-        failures,
-        reclaims,
-        callback_token,
-        parent_id,
-        step,
-        input,
-    ) = row
-    return Run(
-        id=id,
-        job_id=job_id,
-        job_version=job_version,
-        surface=surface,
-        kind=kind,
-        queue=queue,
-        trigger=_TRIGGERS[made_by],
-        slot_at=None if slot_at is None else from_micros(slot_at),
-        state=State.RUNNING,
-        epoch=epoch + 1,
-        attempt=attempt + 1,
-        failures=failures,
-        reclaims=reclaims,
-        priority=_PRIORITIES[priority],
-        due_at=from_micros(due_at),
-        node_id=node_id,
-        created_at=from_micros(created_at),
-        started_at=now if started_at is None else from_micros(started_at),
-        callback_token=callback_token,
-        parent_id=parent_id,
-        step=step,
-        input=input,
-    )
+def claimed_from_rows(rows: Iterable[Row], node_id: int, now: datetime) -> list[Run]:
+    """What Event.CLAIM makes of due runs, built in one go."""
+    # Runs that come due together mostly have their instants in common.
+    known: dict[int, datetime] = {}
+
+    def instant(micros: int) -> datetime:
+        found = known.get(micros)
+        if found is None:
+            found = known[micros] = from_micros(micros)
+        return found
+
+    return [
+        Run(
+            id=id,
+            job_id=job_id,
+            job_version=job_version,
+            surface=surface,
+            kind=kind,
+            queue=queue,
+            trigger=_TRIGGERS[made_by],
+            slot_at=None if slot_at is None else instant(slot_at),
+            state=State.RUNNING,
+            epoch=epoch + 1,
+            attempt=attempt + 1,
+            failures=failures,
+            reclaims=reclaims,
+            priority=_PRIORITIES[priority],
+            due_at=instant(due_at),
+            node_id=node_id,
+            created_at=instant(created_at),
+            started_at=now if started_at is None else instant(started_at),
+            callback_token=callback_token,
+            parent_id=parent_id,
+            step=step,
+            input=input,
+        )
+        for (
+            id,
+            job_id,
+            job_version,
+            surface,
+            kind,
+            queue,
+            made_by,
+            slot_at,
+            epoch,
+            attempt,
+            priority,
+            due_at,
+            created_at,
+            started_at,
+            failures,
+            reclaims,
+            callback_token,
+            parent_id,
+            step,
+            input,
+        ) in rows
+    ]
 
 
 class Change(NamedTuple):
@@ -201,26 +211,41 @@ class Change(NamedTuple):
     is_told: bool
 
 
-def is_told_in_run(move: Move) -> bool:
-    """Whether the run's own row tells of the attempt: it was the last one, and has no result to keep."""
-    return move.attempt is not None and move.run.ended_at is not None and move.attempt.result is None
+About = tuple[Any, ...]
+"""What a move does, as values that are cheap to compare; `change_of` makes a Change of it."""
 
 
-def change_of(move: Move) -> Change:
-    """The change a move makes. What it leaves as it was is not part of it."""
-    run = move.run
+def about(move: Move) -> About:
+    run, attempt = move.run, move.attempt
     ended_at = run.ended_at
-    return Change(
+    return (
         move.epoch,
-        run.state.value,
-        None if run.reason is None else run.reason.value,
+        run.state,
+        run.reason,
         run.failures,
         run.reclaims,
-        to_micros(run.due_at) if ended_at is None else None,
-        None if run.deadline_at is None else to_micros(run.deadline_at),
-        None if ended_at is None else to_micros(ended_at),
+        run.due_at if ended_at is None else None,
+        run.deadline_at,
+        ended_at,
         run.error,
-        is_told_in_run(move),
+        # The run's own row tells of the attempt if it was the last one and has no result to keep.
+        attempt is not None and ended_at is not None and attempt.result is None,
+    )
+
+
+def change_of(about: About) -> Change:
+    epoch, state, reason, failures, reclaims, due_at, deadline_at, ended_at, error, is_told = about
+    return Change(
+        epoch,
+        state.value,
+        None if reason is None else reason.value,
+        failures,
+        reclaims,
+        micros_or_none(due_at),
+        micros_or_none(deadline_at),
+        micros_or_none(ended_at),
+        error,
+        is_told,
     )
 
 

@@ -54,7 +54,7 @@ FRESH_RUNS = RUNS.only(*RUNS.names[:16])
 """What a new run nearly always says; the columns after these have the schema's defaults until something happens."""
 
 DUE_COLUMNS = RUNS.only(
-    *("id", "job_id", "job_version", "surface", "kind", "queue", "made_by", "slot_at", "state", "epoch", "attempt"),
+    *("id", "job_id", "job_version", "surface", "kind", "queue", "made_by", "slot_at", "epoch", "attempt"),
     *("priority", "due_at", "created_at", "started_at", "failures", "reclaims", "callback_token", "parent_id", "step"),
     "input",
 )

@@ -16,8 +16,9 @@ from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, Node
 from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, RunQuery
 from ksana.domain.runs import Attempt, Run
 from ksana.domain.times import to_micros
-from ksana.stores.sql import firing, jobs, migrate, nodes, reading, search, sequences, turns, upkeep
+from ksana.stores.sql import firing, jobs, migrate, nodes, reading, search, sequences, slots, turns, upkeep
 from ksana.stores.sql.catalog import Catalog
+from ksana.stores.sql.moving import prepare
 from ksana.stores.sql.rows import key_from_row, key_to_row, record_from_row
 from ksana.stores.sql.statements import (
     ALL_KEYS,
@@ -97,10 +98,12 @@ class SqlStore:
         return await self._write(lambda tx: firing.add_run(tx, self._catalog, job_id, make, record))
 
     async def turn(self, moves: Sequence[Move], claim: Claim | None = None) -> Turn:
-        return await self._write(lambda tx: turns.turn(tx, self._catalog, moves, claim))
+        prepared = prepare(moves)
+        rows = await self._write(lambda tx: turns.turn(tx, self._catalog, prepared, claim))
+        return turns.told(rows, claim)
 
     async def admit_waiting(self) -> int:
-        return await self._write(turns.admit_waiting)
+        return await self._write(slots.admit_waiting)
 
     async def get_runs(self, ids: Iterable[int]) -> list[Run]:
         return await self._read(lambda tx: reading.runs_by_id(tx, ids))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, Protocol, TypeVar
 
 from ksana.stores.sql.dialects import Dialect
@@ -10,8 +10,8 @@ from ksana.stores.sql.statements import Statement, Table
 
 T = TypeVar("T")
 
-LastAttempt = tuple[Any, ...]
-"""An attempt as the row of its run tells it: all but the run's id, as rows.last_attempt_of writes it."""
+Told = dict[int, tuple[Any, ...] | None]
+"""Runs with what the row of each is to tell of the attempt that ended it, as rows.last_attempt_of puts it."""
 
 
 class Tx(Protocol):
@@ -46,7 +46,7 @@ class Tx(Protocol):
         """Make one change to those of the runs that are still at this epoch, and answer which they were."""
         ...
 
-    async def end(self, told: Mapping[int, LastAttempt], epoch: int, **values: Any) -> Collection[int]:
+    async def end(self, told: Told, epoch: int, **values: Any) -> Collection[int]:
         """End those of the runs that are still at this epoch, each told by the attempt that ended it, and answer which
         they were."""
         ...

@@ -1,0 +1,158 @@
+"""Moving runs. A move counts if (id, epoch) still matches, and by nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+from ksana.domain.moves import Move
+from ksana.stores.sql.rows import (
+    About,
+    Change,
+    about,
+    attempt_row_from_last,
+    attempt_to_row,
+    change_of,
+    exchange_to_row,
+    last_attempt_of,
+)
+from ksana.stores.sql.slots import fill_slots
+from ksana.stores.sql.statements import (
+    ATTEMPTS,
+    EXCHANGES,
+    FORGET_LAST_ATTEMPTS,
+    LAST_ATTEMPTS_OF_RUNS,
+    MOVE_RUNS,
+    TAKEN,
+)
+from ksana.stores.sql.tx import Told, Tx
+
+_NO_RUNS: frozenset[int] = frozenset()
+
+Key = tuple[int, int]
+"""A run and its epoch."""
+
+
+class Moves(NamedTuple):
+    """Moves as they are going to be written, worked out before the transaction: where one thread writes, the others get
+    on meanwhile. `alike` has, for each change, the runs that make it with what each of them tells of its end."""
+
+    tried: dict[Key, Move]
+    alike: list[tuple[Change, Told]]
+    attempts: list[tuple[Any, ...]]
+    exchanges: list[tuple[Any, ...]]
+    taken: list[tuple[Any, ...]]
+
+
+def prepare(moves: Sequence[Move]) -> Moves:
+    """Work out what to write for these moves."""
+    # A move offered again after an unclear answer may share a batch with the next move of its run.
+    tried = {(move.run.id, move.epoch): move for move in reversed(moves)}
+    alike: dict[About, tuple[Change, Told]] = {}
+    attempts: list[tuple[Any, ...]] = []
+    exchanges: list[tuple[Any, ...]] = []
+    # Rows are locked in rising order of id, so that two batches which share runs rarely lock each other out.
+    for (run_id, _), move in sorted(tried.items()):
+        group = alike.get(what := about(move))
+        if group is None:
+            group = alike[what] = (change_of(what), {})
+        change, told = group
+        attempt = move.attempt
+        if attempt is None:
+            told[run_id] = None
+            continue
+        if change.is_told:
+            told[run_id] = last_attempt_of(attempt)
+        else:
+            told[run_id] = None
+            attempts.append(attempt_to_row(attempt))
+        if attempt.exchange is not None:
+            exchanges.append(exchange_to_row(attempt, attempt.exchange))
+    taken: list[tuple[Any, ...]] = [
+        (m.taken_from, m.run.id, m.epoch) for m in tried.values() if m.taken_from is not None
+    ]
+    # By rising epoch, so that two moves of one run follow each other.
+    return Moves(tried, sorted(alike.values(), key=_epoch), attempts, exchanges, taken)
+
+
+def _epoch(group: tuple[Change, Told]) -> int:
+    return group[0].epoch
+
+
+async def apply_moves(tx: Tx, moves: Moves) -> tuple[frozenset[int], int]:
+    """Apply the moves that still count, keep their attempts, fill freed slots.
+
+    Answer the runs whose moves lost, and how many that waited were let in.
+    """
+    if not moves.tried:
+        return _NO_RUNS, 0
+    won = await _swap(tx, moves.alike)
+    lost = _NO_RUNS
+    if len(won) < len(moves.tried):
+        lost = frozenset(run_id for run_id, _ in moves.tried) - {run_id for run_id, _ in won}
+        moves = _only(moves, won)
+    for table, rows in ((ATTEMPTS, moves.attempts), (EXCHANGES, moves.exchanges)):
+        if rows:
+            await tx.insert(table, rows)
+    if moves.taken:
+        await tx.insert_new(TAKEN, moves.taken)
+    if freed := {m.run.job_id for m in moves.tried.values() if m.frees_slot and m.run.job_id is not None}:
+        return lost, await fill_slots(tx, sorted(freed))
+    return lost, 0
+
+
+def _only(moves: Moves, won: set[Key]) -> Moves:
+    return Moves(
+        {key: move for key, move in moves.tried.items() if key in won},
+        moves.alike,
+        [row for row in moves.attempts if tuple(row[:2]) in won],
+        [row for row in moves.exchanges if tuple(row[:2]) in won],
+        [row for row in moves.taken if tuple(row[1:]) in won],
+    )
+
+
+async def _swap(tx: Tx, alike: list[tuple[Change, Told]]) -> set[Key]:
+    """Make the moves whose epoch still stands, one statement for all that do the same; answer which those were."""
+    won: set[Key] = set()
+    for change, told in alike:
+        moved = await (_end(tx, change, told) if change.is_told else _move(tx, change, list(told)))
+        won.update([(run_id, change.epoch) for run_id in moved])
+    return won
+
+
+async def _end(tx: Tx, change: Change, told: Told) -> Collection[int]:
+    return await tx.end(
+        told,
+        change.epoch,
+        state=change.state,
+        reason=change.reason,
+        failures=change.failures,
+        reclaims=change.reclaims,
+        ended_at=change.ended_at,
+        error=change.error,
+    )
+
+
+async def _move(tx: Tx, change: Change, ids: list[int]) -> list[int]:
+    if change.ended_at is None:
+        await _set_last_attempts_apart(tx, ids)
+    return await tx.swap(
+        MOVE_RUNS,
+        ids=ids,
+        epoch=change.epoch,
+        state=change.state,
+        reason=change.reason,
+        failures=change.failures,
+        reclaims=change.reclaims,
+        due_at=change.due_at,
+        deadline_at=change.deadline_at,
+        ended_at=change.ended_at,
+        error=change.error,
+    )
+
+
+async def _set_last_attempts_apart(tx: Tx, ids: list[int]) -> None:
+    """A run that goes on after it had ended: what ended it then was not the last attempt."""
+    if rows := await tx.rows(LAST_ATTEMPTS_OF_RUNS, ids=ids):
+        await tx.insert_new(ATTEMPTS, [attempt_row_from_last(run_id, told) for run_id, told in rows])
+        await tx.run(FORGET_LAST_ATTEMPTS, ids=[row[0] for row in rows])

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ksana.stores.sql.views import MYSQL_SPELLING, POSTGRES_SPELLING, SQLITE_SPELLING, TEXT_FUNCTION, views
+
 _READY = "state IN ('SCHEDULED', 'RETRYING')"
 
 
@@ -31,6 +33,7 @@ def _partial_indexes() -> dict[str, str]:
         "where_deadline": "WHERE deadline_at IS NOT NULL",
         "where_token": "WHERE callback_token IS NOT NULL",
         "where_parent": "WHERE parent_id IS NOT NULL",
+        "where_undelivered": "WHERE due_at IS NOT NULL",
     }
 
 
@@ -56,6 +59,7 @@ SQLITE = Dialect(
         "skip_locked": "",
         "returning_id": "RETURNING id",
         "position": "instr",
+        **views(SQLITE_SPELLING),
     },
 )
 
@@ -82,6 +86,7 @@ POSTGRES = Dialect(
         "skip_locked": "FOR UPDATE SKIP LOCKED",
         "returning_id": "RETURNING id",
         "position": "strpos",
+        **views(POSTGRES_SPELLING, TEXT_FUNCTION),
     },
 )
 
@@ -108,6 +113,7 @@ _INNODB = {
     "where_deadline": "",
     "where_token": "",
     "where_parent": "",
+    "where_undelivered": "",
     # A small table is walked whole if nobody forbids it, and a locking read waits for every locked row on its way.
     "by_key": "FORCE INDEX (PRIMARY)",
     "by_due": "FORCE INDEX (ksana_cursors_due)",
@@ -124,6 +130,7 @@ _INNODB = {
     "skip_locked": "FOR UPDATE SKIP LOCKED",
     "returning_id": "",
     "position": "INSTR",
+    **views(MYSQL_SPELLING),
 }
 
 MYSQL = _innodb("mysql", "utf8mb4_0900_bin")

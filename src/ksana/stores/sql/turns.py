@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from ksana.domain.alerts import Alert
 from ksana.domain.moves import Move, advance
 from ksana.domain.policies import Priority
 from ksana.domain.ports import Claim, Claimed, Turn
@@ -13,6 +14,7 @@ from ksana.domain.runs import Attempt, Run
 from ksana.domain.states import Event, State
 from ksana.domain.times import to_micros
 from ksana.stores.sql.catalog import Catalog
+from ksana.stores.sql.outbox import keep_alerts
 from ksana.stores.sql.rows import Change, attempt_to_row, change_of, exchange_to_row, run_from_row
 from ksana.stores.sql.statements import (
     ADMIT_RUNS,
@@ -39,8 +41,12 @@ _EVERYBODY = 10_000
 BY_PRIORITY = sorted(Priority, reverse=True)
 
 
-async def turn(tx: Tx, catalog: Catalog, moves: Sequence[Move], claim: Claim | None) -> Turn:
+async def turn(
+    tx: Tx, catalog: Catalog, moves: Sequence[Move], claim: Claim | None, alerts: Sequence[Alert] = ()
+) -> Turn:
     lost, admitted = await apply_moves(tx, moves)
+    if alerts and (kept := [alert for alert in alerts if alert.run_id not in lost]):
+        await keep_alerts(tx, kept)
     claimed = await _claim(tx, catalog, claim) if claim is not None and claim.limit > 0 else []
     return Turn(lost, claimed, admitted)
 

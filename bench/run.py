@@ -16,7 +16,9 @@ import burst
 import cron
 import drain
 import http_runs
+import json_file
 import scale
+import tasks
 from figures import Row, table
 from fresh import ROUNDS, say
 from places import Places, open_places
@@ -27,6 +29,8 @@ _PARTS: dict[str, Callable[[Places, int, bool], Iterator[Row]]] = {
     "http": http_runs.rows,
     "burst": burst.rows,
     "scale": scale.rows,
+    "json": json_file.rows,
+    "tasks": tasks.rows,
 }
 
 

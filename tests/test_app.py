@@ -7,14 +7,18 @@ import socket
 from datetime import timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ksana import app
 from ksana.app import Program, given_keys, serve
 from ksana.config import Settings, load_settings
+from ksana.domain.errors import InvalidArgument
+from ksana.domain.jobs import JobSpec, TargetSpec
 from ksana.domain.keys import KEY_RANDOM_BYTES, Scope, new_key, parse_key, verify
 from ksana.domain.policies import OnUncertain, Retry, RetryStrategy, Timeouts
 from tests.kit.clock import START
+from tests.kit.sink import Reply, Sink
 
 
 def settings_of(directory: Path, **environment: str) -> Settings:
@@ -24,10 +28,10 @@ def settings_of(directory: Path, **environment: str) -> Settings:
 @pytest.mark.parametrize(
     ("environment", "expected"),
     [
-        ({}, "http://127.0.0.1:9/api/v2/callbacks"),
-        ({"HOST": "::1"}, "http://[::1]:9/api/v2/callbacks"),
-        ({"BASE_PATH": "/k"}, "http://127.0.0.1:9/k/api/v2/callbacks"),
-        ({"PUBLIC_URL": "https://k.example/x/"}, "https://k.example/x/api/v2/callbacks"),
+        ({}, "http://127.0.0.1:9/api/v1/callbacks"),
+        ({"HOST": "::1"}, "http://[::1]:9/api/v1/callbacks"),
+        ({"BASE_PATH": "/k"}, "http://127.0.0.1:9/k/api/v1/callbacks"),
+        ({"PUBLIC_URL": "https://k.example/x/"}, "https://k.example/x/api/v1/callbacks"),
         ({"CALLBACK_URL": "https://c.example/cb"}, "https://c.example/cb"),
     ],
 )
@@ -48,6 +52,26 @@ def test_the_engine_behaves_as_the_settings_say(tmp_path: Path) -> None:
         timedelta(seconds=3),
     )
     assert Program(settings).engine(9).options.queues == ("default",)
+
+
+async def test_a_failed_run_reaches_the_address_of_the_settings(tmp_path: Path, sink: Sink) -> None:
+    """C-14: from the setting to a signed call; C-141: the engine is told of recovery.running."""
+    url = sink.on("/alert", Reply(204))
+    settings = settings_of(tmp_path, ALERT_URLS=url, SIGNING_SECRET="0123456789abcdef", POLL="10ms", RECOVERY="fail")
+    async with Program(settings).running(9, is_exposed=False) as engine:
+        assert engine.options.on_uncertain is OnUncertain.FAIL
+        job = await engine.jobs.create("v2", JobSpec(name="doomed", target=TargetSpec("fail")))
+        await engine.runs.trigger(job.id)
+        [request] = await sink.wait_for(1)
+    told = msgspec.json.decode(request.body)
+    assert (told["event"], told["job"]["name"]) == ("run.failed", "doomed")
+    assert request.header("webhook-id") == told["id"]
+    assert (request.header("webhook-signature") or "").startswith("v1,")
+
+
+def test_an_alert_address_nobody_can_use_stops_the_start(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match=r"alerts\.urls"):
+        Program(settings_of(tmp_path, ALERT_URLS="https://no host/x".replace(" ", "|")))
 
 
 def test_jobs_that_do_not_say_get_what_the_settings_say(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 import ksana
-from ksana.api import ops, v2
+from ksana.api import jobs, ops, tasks, v2
 from ksana.api.kit import KeyRing, build_app
 from ksana.api.services import JobDefaults, Services
 from ksana.api.stored import StoredAnswers, StoredKeys
@@ -31,6 +31,7 @@ from ksana.engine.reaper import Upkeep
 from ksana.observe.metrics import MetricsObserver
 from ksana.observe.run_log import LogObserver
 from ksana.stores.open import open_store
+from ksana.targets.hooks import build_hooks
 from ksana.targets.http import TargetPolicy
 from ksana.targets.registry import load_targets
 from ksana.targets.services import TargetServices
@@ -60,11 +61,13 @@ class Program:
         self.store = store_of(settings)
         self.metrics = MetricsObserver(self.clock.now, version=ksana.__version__)
         self.targets = self._load_targets(functions or {})
+        self.hooks = build_hooks(
+            settings.alerts.urls, policy=self._policy(), now=self.clock.now, signing_secret=self._signing_secret()
+        )
         self._queues = queues
 
     def _load_targets(self, functions: Functions) -> dict[str, Target]:
         executor = self.settings.executor
-        is_private = is_loopback(self.settings.server.host)
         services = TargetServices(
             sleep=self.clock.sleep,
             now=self.clock.now,
@@ -73,14 +76,21 @@ class Program:
             python_lazy=not functions,
             python_threads=executor.python_threads,
             python_importable=executor.python_importable,
-            http_policy=TargetPolicy.of(
-                allow_loopback=is_private, allow_private=is_private, allowed=executor.allow_net
-            ),
+            http_policy=self._policy(),
             http_global_headers=executor.global_headers,
-            http_signing_secret=executor.signing_secret.encode() if executor.signing_secret else None,
+            http_signing_secret=self._signing_secret(),
             max_response_bytes=executor.max_response_bytes,
         )
         return load_targets(services)
+
+    def _policy(self) -> TargetPolicy:
+        is_private = is_loopback(self.settings.server.host)
+        allowed = self.settings.executor.allow_net
+        return TargetPolicy.of(allow_loopback=is_private, allow_private=is_private, allowed=allowed)
+
+    def _signing_secret(self) -> bytes | None:
+        secret = self.settings.executor.signing_secret
+        return secret.encode() if secret else None
 
     def engine(self, port: int, observers: list[Observer] | None = None) -> Engine:
         """The engine of this node, which tells targets to call back at the given port unless the settings say where."""
@@ -94,13 +104,14 @@ class Program:
             poll=scheduler.poll_interval,
             lease=scheduler.lease,
             max_reclaims=scheduler.max_reclaims,
+            on_uncertain=OnUncertain(settings.recovery.running.value),
             grace=settings.server.graceful_timeout,
             lateness=Lateness(scheduler.misfire_threshold, scheduler.misfire_grace),
             upkeep=Upkeep(settings.storage.retention or None, settings.storage.keep_last),
             callback_base=_callback_base(settings, port),
             token_ttl=settings.callback.token_ttl,
         )
-        return Engine(self.store, self.targets, options, clock=self.clock, observers=observers or [])
+        return Engine(self.store, self.targets, options, clock=self.clock, observers=observers or [], hooks=self.hooks)
 
     def web(self, engine: Engine) -> ASGIApp:
         """The HTTP side."""
@@ -114,10 +125,12 @@ class Program:
             version=ksana.__version__,
             defaults=_defaults(self.settings),
             metrics=metrics if self.settings.metrics.enabled else None,
+            callback_by_ids=self.settings.callback.by_ids,
+            is_exposed=not is_loopback(self.settings.server.host),
         )
         keys = KeyRing(StoredKeys(self.store, given_keys(self.settings)), time.monotonic)
         return build_app(
-            [v2.surface(), ops.surface()],
+            [v2.surface(), jobs.surface(), tasks.surface(), ops.surface()],
             services,
             keys=keys,
             idempotency=StoredAnswers(self.store),
@@ -146,6 +159,8 @@ class Program:
                 await engine.stop()
             for target in self.targets.values():
                 await target.close()
+            for hook in self.hooks:
+                await hook.close()
             await self.store.close()
 
 
@@ -156,7 +171,8 @@ def _base_url(settings: Settings, port: int) -> str:
 
 
 def _callback_base(settings: Settings, port: int) -> str:
-    return settings.callback.base_url or f"{_base_url(settings, port)}/api/v2/callbacks"
+    # This path takes the words of every surface; that of /api/v2 only its own.
+    return settings.callback.base_url or f"{_base_url(settings, port)}/api/v1/callbacks"
 
 
 def _defaults(settings: Settings) -> JobDefaults:
@@ -173,6 +189,7 @@ def _defaults(settings: Settings) -> JobDefaults:
         on_uncertain=OnUncertain(settings.recovery.running.value),
         timezone=settings.scheduler.timezone,
         seconds_field=settings.scheduler.enable_seconds_field,
+        max_retries=retry.max_retries,
     )
 
 

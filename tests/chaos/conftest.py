@@ -13,5 +13,7 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """An empty store for a server of its own."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/ksana.db"
+    if request.param == "json":
+        return f"json:{tmp_path}/data"
     fresh: Callable[[], str] = request.getfixturevalue(f"fresh_{request.param}_database")
     return fresh()

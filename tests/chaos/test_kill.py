@@ -4,7 +4,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.chaos.api import Api, api
+from tests.chaos.conftest import STORES
 from tests.chaos.deliveries import check_deliveries
 from tests.kit.processes import ksana
 from tests.kit.sink import Sink
@@ -16,6 +19,7 @@ PER_ROUND = 40
 QUICK = {"KSANA_LEASE": "1s", "KSANA_WORKERS": "16", "KSANA_POLL": "200ms", "KSANA_LOG_LEVEL": "warning"}
 
 
+@pytest.mark.parametrize("store_url", [*STORES, "json"], indirect=True)
 async def test_killing_the_server_again_and_again_loses_and_doubles_nothing(
     store_url: str, tmp_path: Path, sink: Sink
 ) -> None:

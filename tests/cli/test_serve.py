@@ -45,6 +45,7 @@ async def test_a_server_starts_works_on_time_and_drains(tmp_path: Path, sink: Si
 
 
 async def test_a_stopping_server_waits_for_what_is_under_way(tmp_path: Path, sink: Sink) -> None:
+    """C-145."""
     async with serving(tmp_path) as node:
         job = {"name": "nap", "target": {"kind": "sleep", "config": {"for": "300ms"}}}
         await node.call("POST", "/api/v2/jobs", job)

@@ -156,7 +156,9 @@ SAMPLES = {
     "scheduler.max_reclaims": ("0", 0),
     "callback.base_url": ("http://k/cb", "http://k/cb"),
     "callback.token_ttl": ("5m", timedelta(minutes=5)),
+    "callback.by_ids": ("no", False),
     "recovery.running": ("fail", RecoveryRule.FAIL),
+    "alerts.urls": ("https://h/x?k=1,mailto://me:pw@example.com", ("https://h/x?k=1", "mailto://me:pw@example.com")),
     "auth.keys": (f"{LONG_KEY},{OTHER_KEY}", (LONG_KEY, OTHER_KEY)),
     "logging.level": ("debug", LogLevel.DEBUG),
     "logging.format": ("JSON", "json"),
@@ -188,6 +190,7 @@ BAD = {
     "server.allowed_hosts": "a b",
     "executor.allow_net": "10.0.0.300",
     "storage.url": "oracle://sys:hunter2@db/x",
+    "alerts.urls": "hunter2",
 }
 
 

@@ -1,4 +1,5 @@
-"""Every command and request of the README and of docs/api.md, run from top to bottom on a fresh server.
+"""Every command and request of the README and of docs/, run from top to bottom on a fresh server; those of
+docs/stores.md without one, because data moves while nobody works on it.
 
 A `json` block after an `sh` block shows the answer to its last request, shortened: what it shows must be there. A
 request that is meant to fail ends in a comment with its status. Of `make` only the plan is looked at: carried out, it
@@ -21,17 +22,22 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from ksana.config import mask_url
 from tests.cli.nodes import serving
 from tests.kit.processes import DEADLINE
+from tests.services.databases import FreshDatabase
 
 ROOT = Path(__file__).parents[2]
-TEXTS = {path: path.read_text() for path in (ROOT / "README.md", ROOT / "docs" / "api.md")}
+_SERVED = ("README.md", "docs/api.md", "docs/timers.md", "docs/tasks.md")
+TEXTS = {ROOT / name: (ROOT / name).read_text() for name in _SERVED}
+STORES = ROOT / "docs" / "stores.md"
+_DATABASE = "postgresql://ksana:secret@db.example.com/ksana"
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _DEFAULT = "127.0.0.1:7100"
 _STATUS = re.compile(r" # (\d{3})$")
 
-# Done by the tests of `serve`, on a port of their own.
-_DONE_ELSEWHERE = {"ksana serve --host 0.0.0.0"}
+# Done by the tests of `serve` and of the tasks surface, on ports of their own.
+_DONE_ELSEWHERE = {"ksana serve --host 0.0.0.0", "ksana serve --config config.yaml"}
 
 
 class Step(NamedTuple):
@@ -125,13 +131,14 @@ async def check(step: Step, address: str, directory: Path) -> None:
             assert code == 0, command
         elif command not in _DONE_ELSEWHERE:
             assert command.startswith("ksana "), f"nothing here knows how to run {command!r}"
-            code, _ = await run(command, directory)
+            code, out = await run(command, directory)
             assert code == 0, command
+            seen = json.loads(out) if "--json" in command else out
     if step.shown is None:
         return
     # What a reader looks at a moment later may not be there at once: a question may be asked again.
     last = step.commands[-1]
-    is_question = not re.search(r"--json|-X ", last)
+    is_question = last.startswith("curl ") and not re.search(r"--json|-X ", last)
     with suppress(TimeoutError):
         async with asyncio.timeout(DEADLINE):
             while is_question and not is_shown(step.shown, seen):
@@ -146,7 +153,14 @@ async def test_what_a_document_shows_is_what_happens(document: Path, tmp_path: P
             await check(step, node.url.removeprefix("http://"), tmp_path)
 
 
-@pytest.mark.parametrize("document", TEXTS, ids=lambda path: path.name)
+async def test_data_moves_as_the_document_shows(fresh_postgres_database: FreshDatabase, tmp_path: Path) -> None:
+    url = fresh_postgres_database()
+    text = STORES.read_text().replace(_DATABASE, url).replace("sqlite:///data", f"sqlite:///{tmp_path}/data")
+    for step in steps(text.replace(mask_url(_DATABASE), mask_url(url))):
+        await check(step, "", tmp_path)
+
+
+@pytest.mark.parametrize("document", [*TEXTS, STORES], ids=lambda path: path.name)
 def test_links_between_documents_lead_somewhere(document: Path) -> None:
-    targets = re.findall(r"\]\((?!http)([^)#]+)", TEXTS[document])
+    targets = re.findall(r"\]\((?!http)([^)#]+)", document.read_text())
     assert [target for target in targets if not (document.parent / target).exists()] == []

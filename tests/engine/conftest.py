@@ -45,6 +45,11 @@ def mysql_world_url(mysql_shared: SharedDatabase) -> str:
     return mysql_shared.emptied(migrate)
 
 
+@pytest.fixture
+def json_world_url(tmp_path: Path) -> str:
+    return f"json:{tmp_path}/world"
+
+
 class Worlds:
     """Makes worlds on one database, and puts their stores away after the test."""
 
@@ -84,7 +89,7 @@ async def world(create_world: Create) -> World:
     return await create_world()
 
 
-@pytest.fixture(params=["sqlite", "postgres", "mysql"])
+@pytest.fixture(params=["sqlite", "postgres", "mysql", "json"])
 async def create_any_world(request: pytest.FixtureRequest) -> AsyncIterator[Create]:
     """The same on every store."""
     worlds = Worlds(request.getfixturevalue(f"{request.param}_world_url"))

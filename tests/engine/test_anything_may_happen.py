@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from ksana.domain.alerts import ALERTING, Alert, AlertQuery, AlertState
+from ksana.domain.callbacks import CallbackStatus, Word
 from ksana.domain.errors import ConcurrencyLimit, InvalidState, StoreUnavailable
 from ksana.domain.fires import DueJob, Fire
 from ksana.domain.jobs import Job
@@ -15,12 +17,35 @@ from ksana.domain.outcomes import SUCCESS, AttemptContext
 from ksana.domain.policies import MisfireRule, OnUncertain, OverlapRule, Retry, RetryStrategy
 from ksana.domain.runs import Run
 from ksana.domain.schedules import next_slot
+from ksana.domain.states import Reason
 from tests.engine.conftest import Create
 from tests.kit.script import FAIL, RETRY, TIMED_OUT, WAIT, Reply
 from tests.kit.world import World
 
 NODES = ("a", "b", "c")
-VERBS = ("fire_due", "turn", "beat", "lapsed", "next_fire_at", "next_due_at", "reserve_ids", "change_jobs", "add_run")
+VERBS = (
+    *("fire_due", "turn", "beat", "lapsed", "next_fire_at", "next_due_at", "reserve_ids", "change_jobs", "add_run"),
+    *("hear", "add_attempts", "lease_alerts", "settle_alerts"),
+)
+
+
+class Moody:
+    """A hook that takes an alert or does not."""
+
+    name = "moody"
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        self.is_friendly = False
+        self.taken: set[str] = set()
+
+    async def deliver(self, alert: Alert) -> str:
+        if not self.is_friendly and self._rng.random() < 0.3:
+            return "not now"
+        self.taken.add(alert.id)
+        return ""
+
+    async def close(self) -> None: ...
 
 
 class Fate:
@@ -102,7 +127,7 @@ class Fate:
         engine, job = world.main.engine, rng.choice(self.jobs)
         runs = await world.runs(job)
         with suppress(ConcurrencyLimit, InvalidState, StoreUnavailable):
-            match rng.randrange(6):
+            match rng.randrange(8):
                 case 0:
                     await engine.jobs.pause(job.id)
                 case 1 | 2:
@@ -115,6 +140,9 @@ class Fate:
                     run = rng.choice(runs)
                     self.ended.pop(run.id, None)
                     await engine.runs.rerun(run.id)
+                case 6 | 7 if awaited := [run for run in runs if run.callback_token]:
+                    word = rng.choice([Word(succeeded=True), Word(succeeded=False), Word(progress=0.5, extend=_MORE)])
+                    await engine.runs.call_back(rng.choice(awaited).callback_token or "", word)
 
     async def look(self) -> None:
         """A final state is never left, but by trying again."""
@@ -158,7 +186,34 @@ async def accounted(world: World, job: Job) -> None:
         assert gap.count == sum(gap.from_at <= slot <= gap.to_at for slot in expected)
 
 
-async def live_through(world: World, seed: int, steps: int) -> None:
+async def all_told(world: World, hook: Moody) -> None:
+    """Of every run that ended in failure there is one alert, and it was taken."""
+    hook.is_friendly = True
+    while owed := (await world.store.find_alerts(AlertQuery(state=AlertState.PENDING, limit=100_000))).items:
+        world.clock.move_to(min(alert.due_at for alert in owed if alert.due_at is not None))
+        await world.settle()
+    alerts = (await world.store.find_alerts(AlertQuery(limit=100_000))).items
+    assert {alert.state for alert in alerts} <= {AlertState.DELIVERED}
+    assert {alert.id for alert in alerts} <= hook.taken
+    told = Counter((alert.run_id, alert.epoch) for alert in alerts)
+    failed = [(run.id, run.epoch) for run in await world.runs() if run.state in ALERTING]
+    assert all(told[key] == 1 for key in failed)
+    assert set(told.values()) <= {1}
+
+
+async def all_heard(world: World) -> None:
+    """A run that ended by a callback has one in its ledger that counted."""
+    for run in await world.runs():
+        if run.state.is_final and run.reason is Reason.CALLBACK:
+            assert CallbackStatus.RECEIVED in {record.status for record in await world.store.callbacks(run.id)}
+
+
+_MORE = timedelta(seconds=30)
+
+
+async def live_through(create: Create, seed: int, steps: int) -> None:
+    hook = Moody(random.Random(seed))
+    world = await create(workers=5, batch=7, hooks=[hook])
     # The engine draws its jitter from here.
     random.seed(seed)
     fate = Fate(world, seed)
@@ -183,16 +238,18 @@ async def live_through(world: World, seed: int, steps: int) -> None:
         assert delivery.at >= context.planned_at, "an attempt started before its slot"
     for node in world.live:
         assert node.engine.runner.is_idle
+    await all_told(world, hook)
+    await all_heard(world)
 
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_whatever_happens_every_slot_leaves_one_trace(create_world: Create, seed: int) -> None:
-    await live_through(await create_world(workers=5, batch=7), seed, steps=40)
+    await live_through(create_world, seed, steps=40)
 
 
 @pytest.mark.parametrize("seed", [100])
 async def test_whatever_happens_every_slot_leaves_one_trace_on_every_store(create_any_world: Create, seed: int) -> None:
-    await live_through(await create_any_world(workers=5, batch=7), seed, steps=12)
+    await live_through(create_any_world, seed, steps=12)
 
 
 async def test_the_check_itself_notices_a_slot_without_a_trace(world: World) -> None:

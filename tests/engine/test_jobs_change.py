@@ -98,14 +98,34 @@ async def test_what_the_old_schedule_still_owed_is_recorded_when_it_is_changed(w
     assert world.sink.count == 0
 
 
-async def test_a_once_whose_time_passed_in_a_pause_is_recorded_and_does_not_fire(world: World) -> None:
+async def test_a_once_whose_time_passed_in_a_pause_is_missed_and_does_not_fire(world: World) -> None:
     job = await world.job(once="10m")
     await world.pause(job)
     await world.advance("1h")
+    assert await world.runs(job) == []
     await world.resume(job)
     await world.advance("1h")
-    [gap] = await world.gaps(job)
-    assert (gap.count, gap.reason, world.sink.count) == (1, Reason.PAUSED, 0)
+    [run] = await world.runs(job)
+    assert (run.state, run.slot_at, world.sink.count) == (State.MISSED, job.next_slot_at, 0)
+    assert (await world.get(job)).next_slot_at is None
+
+
+async def test_a_once_that_ran_is_not_planned_again_by_a_pause(world: World) -> None:
+    job = await world.job(once="10m")
+    await world.advance("10m")
+    await world.pause(job)
+    await world.advance("1h")
+    await world.resume(job)
+    assert (await world.get(job)).next_slot_at is None
+    assert await world.states(job) == [State.SUCCESS]
+
+
+async def test_a_once_given_a_past_instant_while_paused_and_resumed_with_it_is_missed(world: World) -> None:
+    job = await world.job(every="1h", enabled=False)
+    await world.change(job, enabled=True, schedule=Once(world.now - MINUTE))
+    await world.advance("1m")
+    assert await world.states(job) == [State.MISSED]
+    assert world.sink.count == 0
 
 
 async def test_pausing_a_paused_job_changes_nothing(world: World) -> None:

@@ -16,6 +16,7 @@ LEASE = timedelta(seconds=10)
 
 
 async def test_two_nodes_share_a_thousand_jobs_due_at_once_and_each_runs_once(create_any_world: Create) -> None:
+    """C-8, C-9, C-52: many executors on one store, and each run is claimed by one."""
     world = await create_any_world(workers=200, batch=100)
     await world.node("b")
     due = world.now + timedelta(seconds=5)

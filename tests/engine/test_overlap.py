@@ -84,6 +84,22 @@ async def test_a_trigger_that_finds_no_room_under_skip_is_refused_and_makes_no_r
     assert [run.id for run in await world.runs(job)] == [first.id]
 
 
+async def test_a_run_apart_neither_obeys_the_limit_nor_counts_against_it(any_world: World) -> None:
+    world = any_world
+    world.sink.always = SLOW
+    job = await world.job(every="30s", overlap=OverlapRule.SKIP, timeout="1m")
+    await world.advance("30s")
+    apart = [await world.main.engine.runs.trigger(job.id, apart=True) for _ in range(3)]
+    await world.advance("1s")
+    assert world.sink.most_at_once[job.id] == 4
+    await world.advance("20s")
+    [run] = [await world.main.engine.runs.trigger(job.id, apart=True)]
+    await world.advance("9s")
+    assert {run.id, *(one.id for one in apart)} < {delivery.run_id for delivery in world.sink.deliveries}
+    scheduled = [one for one in await world.runs(job) if one.slot_at is not None]
+    assert [one.state for one in scheduled] == [State.SUCCESS, State.RUNNING]
+
+
 async def test_two_nodes_keep_the_order_of_the_line(any_world: World) -> None:
     world = any_world
     job = await world.job(overlap=OverlapRule.QUEUE)

@@ -20,6 +20,10 @@ WRITES = (
     "prune",
     "roll_up",
     "admit_waiting",
+    "hear",
+    "add_attempts",
+    "lease_alerts",
+    "settle_alerts",
 )
 
 
@@ -109,6 +113,8 @@ def _weight(verb: str, args: tuple[Any, ...], result: Any) -> int:
         return len(args[0]) + len(result.claimed)
     if isinstance(result, Fired):
         return result.looked_at
+    if verb == "lease_alerts":
+        return len(result)
     if verb == "admit_waiting":
         return int(result)
     return int(verb == "beat" and bool(result.taken))

@@ -127,8 +127,8 @@ class ScriptedTarget:
             raise InvalidArgument.of(f"target.config.{min(unknown)}", "is unknown")
         return {"awaits_callback": False, **config}
 
-    def awaits_callback(self, config: dict[str, Any]) -> bool:
-        return bool(config["awaits_callback"])
+    def awaits_callback(self, config: dict[str, Any], input: Any = None) -> bool:
+        return bool(config["awaits_callback"]) or (isinstance(input, dict) and "call back" in input)
 
     async def execute(self, context: AttemptContext, config: dict[str, Any]) -> Outcome:
         script = self._script

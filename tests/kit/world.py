@@ -5,18 +5,20 @@ duties until nothing changes any more; so a test of hours takes milliseconds and
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import msgspec
 
+from ksana.domain.alerts import AlertQuery, AlertState
+from ksana.domain.callbacks import Word
 from ksana.domain.durations import parse_duration
 from ksana.domain.jobs import Job, JobSpec, TargetSpec
 from ksana.domain.moves import Move
 from ksana.domain.policies import Misfire, MisfireRule, Overlap, OverlapRule, Timeouts
-from ksana.domain.ports import Claimed, Store
+from ksana.domain.ports import Claimed, Hook, Store
 from ksana.domain.queries import FireRecord, RunQuery
 from ksana.domain.runs import Attempt, Run
 from ksana.domain.schedules import CronSchedule, Every, Once, Schedule
@@ -31,6 +33,7 @@ Span = str | timedelta
 
 _POLL = timedelta(seconds=1)
 _OVERRUN = timedelta(seconds=5, microseconds=1)
+_UNDELIVERED = AlertQuery(state=AlertState.PENDING, limit=1000)
 _END_OF_TIME = datetime(9999, 12, 31, tzinfo=UTC)
 _MOST_ROUNDS = 10_000
 # More than any chain of callbacks between two steps of an engine is long.
@@ -70,7 +73,15 @@ class Diary:
 class Node:
     """One engine with a way to the store, a clock and a face of the target of its own."""
 
-    def __init__(self, name: str, store: Store, clock: VirtualClock, script: Script, options: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        name: str,
+        store: Store,
+        clock: VirtualClock,
+        script: Script,
+        options: dict[str, Any],
+        hooks: Sequence[Hook] = (),
+    ) -> None:
         self.name = name
         self.gate = Gate(store)
         self.clock = NodeClock(clock)
@@ -83,6 +94,7 @@ class Node:
             clock=self.clock,
             ticks=self.clock.ticks,
             observers=[self.diary],
+            hooks=hooks,
         )
         self.is_dead = False
 
@@ -103,8 +115,9 @@ class Node:
 class World:
     """Nodes, one store, one time line."""
 
-    def __init__(self, make_store: MakeStore, **options: Any) -> None:
+    def __init__(self, make_store: MakeStore, hooks: Sequence[Hook] = (), **options: Any) -> None:
         self._make_store = make_store
+        self._hooks = hooks
         self._options = {"workers": 10, **options}
         self.clock = VirtualClock()
         self.sink = Script()
@@ -144,7 +157,9 @@ class World:
         """The node of that name; one that is new, or that died, joins now."""
         node = self.nodes.get(name)
         if node is None or node.is_dead:
-            node = Node(name, await self._make_store(), self.clock, self.sink, {**self._options, **options})
+            node = Node(
+                name, await self._make_store(), self.clock, self.sink, {**self._options, **options}, self._hooks
+            )
             await node.engine.join()
             self.nodes[name] = node
         return node
@@ -257,6 +272,7 @@ class World:
             *(now + pause for pause in self._pauses if pause < _POLL),
             *(delivery.at + delivery.context.timeout + _OVERRUN for delivery in self.sink.running.values()),
             *await self._far_instants(),
+            *await self._alert_instants(),
         ]
         if len(self.live) > 1 and self.sink.running:
             # Word that a run was taken away comes with the beat.
@@ -273,6 +289,11 @@ class World:
         gone = any(one.run.state is State.RUNNING and one.run.node_id not in ids for one in held)
         return [*(one.run.deadline_at for one in held), self.now + _POLL if away or gone else None]
 
+    async def _alert_instants(self) -> list[datetime | None]:
+        if not self._hooks:
+            return []
+        return [alert.due_at for alert in (await self.store.find_alerts(_UNDELIVERED)).items]
+
     async def settle(self) -> None:
         """Every node does its duties at this instant, until nothing changes any more."""
         for node in self.live:
@@ -286,6 +307,8 @@ class World:
                 self._pauses.append(await node.engine.planner.attend())
                 await node.engine.runner.run_once()
                 self._pauses.append(await node.engine.reaper.attend())
+                if self._hooks:
+                    self._pauses.append(await node.engine.herald.attend())
             await self._attempts_stand_still()
             if self._changes() == before:
                 return
@@ -380,9 +403,15 @@ class World:
 
     async def call_back(self, run: Run, succeeded: bool = True, error: str = "") -> Run:
         assert run.callback_token is not None
-        called = await self.main.engine.runs.call_back(run.callback_token, succeeded, error)
+        called = await self.main.engine.runs.call_back(run.callback_token, Word(succeeded=succeeded, error=error))
         await self.settle()
         return called
+
+    async def tell(self, run: Run, **said: Any) -> Run:
+        """A callback that says how far a run has come."""
+        told = await self.main.engine.runs.call_back(run.callback_token or "", Word(**said))
+        await self.settle()
+        return told
 
     async def answer(self, run: Run, *outcome: Any) -> None:
         """Let a hanging attempt end."""

@@ -57,6 +57,7 @@ def written() -> Iterator[Written]:
 
 
 def test_a_finished_run_is_one_line_with_every_field(written: Written) -> None:
+    """C-20, C-139: the fields the tasks document names, `ts` aside, which is the line's own."""
     exchange = Exchange(request_line="POST https://example.com/hook?x=1", response_code=200)
     written.observer.on_moved([moved(run(), job(ref="job_a"), exchange)], NOON)
     expected = {

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from ksana.domain.fires import DueJob, Fire, Gap
 from ksana.domain.jobs import Job, TargetSpec
@@ -108,7 +108,13 @@ def slot_run(due: DueJob, id: int, **said: Any) -> Run:
     return a_run(id, due.job.id, slot_at=due.slot_at, due_at=due.fire_at, **said)
 
 
-async def put(store: Store, *runs: Run) -> None:
+class TakesRuns(Protocol):
+    """As much of a store as it takes to put runs in."""
+
+    async def add_run(self, job_id: int, make: Callable[[Job, int], Run]) -> Run: ...
+
+
+async def put(store: TakesRuns, *runs: Run) -> None:
     """Have these runs in the store, just as they are."""
     for run in runs:
         assert run.job_id is not None

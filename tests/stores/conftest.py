@@ -13,7 +13,7 @@ from ksana.stores.sql.store import SqlStore
 from tests.services.databases import FreshDatabase, SharedDatabase
 from tests.services.loop import LoopThread
 
-STORES = ("sqlite", "postgres", "mysql")
+STORES = ("sqlite", "postgres", "mysql", "json")
 SQL_STORES = ("sqlite", "postgres", "mysql")
 
 MakeStore = Callable[[], Store]
@@ -87,10 +87,23 @@ def mysql_stores(mysql_shared: SharedDatabase) -> MakeStore:
 
 
 @pytest.fixture
+def json_stores(tmp_path: Path) -> MakeStore:
+    directory = tmp_path / "json"
+    return lambda: open_store(f"json:{directory}")
+
+
+@pytest.fixture
 def fresh_sqlite_database(tmp_path: Path) -> FreshDatabase:
     """Name files of which there is none yet."""
     names = iter(range(1000))
     return lambda: f"sqlite:///{tmp_path}/fresh_{next(names)}.db"
+
+
+@pytest.fixture
+def fresh_json_database(tmp_path: Path) -> FreshDatabase:
+    """Name directories of which there is none yet."""
+    names = iter(range(1000))
+    return lambda: f"json:{tmp_path}/fresh_{next(names)}"
 
 
 @pytest.fixture(params=SQL_STORES)

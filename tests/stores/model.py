@@ -1,7 +1,7 @@
 """A Store of plain dictionaries: the contract said as simply as possible, to hold the real stores against."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -148,7 +148,7 @@ class ModelStore:
         return DueJob(job, job.next_slot_at, job.next_fire_at, active)
 
     def _active(self, job_id: int) -> int:
-        return sum(run.ended_at is None for run in self._runs_of(job_id))
+        return sum(run.ended_at is None and run.holds_slot for run in self._runs_of(job_id))
 
     def _keep_gap(self, gap: Gap) -> None:
         self._gaps.setdefault((gap.job_id, gap.from_at, gap.reason), gap)
@@ -200,7 +200,7 @@ class ModelStore:
     def _fill_slots(self, job_id: int) -> int:
         runs = [run for run in self._runs_of(job_id) if run.ended_at is None]
         waiting = [run for run in runs if run.state is State.WAITING and run.reason is Reason.SLOT]
-        holding = sum(run.state is not State.WAITING for run in runs)
+        holding = sum(run.state is not State.WAITING and run.holds_slot for run in runs)
         limit = self._jobs[job_id].overlap.limit
         free = len(waiting) if limit is None else max(0, limit - holding)
         for run in waiting[:free]:
@@ -245,6 +245,9 @@ class ModelStore:
             for run in self._runs.values()
             if all(getattr(run, name) == value for name, value in wanted.items() if value is not None)
             and (not query.states or run.state in query.states)
+            and (not query.reasons or run.reason in query.reasons)
+            and (query.planned_since is None or run.planned_at >= query.planned_since)
+            and (query.planned_until is None or run.planned_at <= query.planned_until)
             and (query.since is None or (run.ended_at or run.due_at) >= query.since)
             and (query.until is None or (run.ended_at or run.due_at) < query.until)
             and self._job_matches(run, query)
@@ -263,8 +266,9 @@ class ModelStore:
     async def attempts(self, run_id: int) -> list[Attempt]:
         return [self._attempts[key] for key in sorted(self._attempts) if key[0] == run_id]
 
-    async def last_runs(self, job_ids: Iterable[int]) -> dict[int, Run]:
-        return {job_id: runs[-1] for job_id in job_ids if (runs := self._runs_of(job_id))}
+    async def last_runs(self, job_ids: Iterable[int], states: Collection[State] = frozenset(State)) -> dict[int, Run]:
+        found = {job_id: [run for run in self._runs_of(job_id) if run.state in states] for job_id in job_ids}
+        return {job_id: runs[-1] for job_id, runs in found.items() if runs}
 
     async def fire_log(self, job_id: int, since: datetime, until: datetime, limit: int) -> list[FireRecord]:
         decisions = {State.SKIPPED: "skipped", State.MISSED: "missed"}

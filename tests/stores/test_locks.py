@@ -11,6 +11,7 @@ from ksana.domain.ports import Store
 from ksana.domain.states import Event
 from ksana.stores.sql import firing, turns
 from ksana.stores.sql.catalog import Catalog
+from ksana.stores.sql.moving import apply_moves, prepare
 from ksana.stores.sql.store import SqlStore
 from ksana.stores.sql.tx import Step
 from tests.stores.builders import (
@@ -64,18 +65,19 @@ async def test_an_open_claim_locks_no_more_than_it_took(nodes: tuple[SqlStore, S
     one, other = nodes
     await one.add_jobs([a_job(1)])
     await put(one, *[a_run(n) for n in range(1, 61)])
-    async with held_open(one, lambda tx: turns.turn(tx, Catalog(), [], a_claim(limit=10))) as turn:
+    async with held_open(one, lambda tx: turns.turn(tx, Catalog(), prepare([]), a_claim(limit=10))) as turn:
         async with asyncio.timeout(DEADLINE):
             rest = await claim(other)
-    assert sorted(ids(turn.claimed) + ids(rest)) == list(range(1, 61))
-    assert len(turn.claimed) == 10
+    taken = [row[0] for row in turn.claimed]
+    assert sorted(taken + ids(rest)) == list(range(1, 61))
+    assert len(taken) == 10
 
 
 async def test_an_open_claim_holds_up_no_new_work(nodes: tuple[SqlStore, Store]) -> None:
     one, other = nodes
     await one.add_jobs([a_job(1), a_planned_job(7100)])
     await put(one, *[a_run(n) for n in range(1, 21)])
-    async with held_open(one, lambda tx: turns.turn(tx, Catalog(), [], a_claim(limit=100))):
+    async with held_open(one, lambda tx: turns.turn(tx, Catalog(), prepare([]), a_claim(limit=100))):
         async with asyncio.timeout(DEADLINE):
             await put(other, a_run(101), a_run(102, 7100))
             await other.fire_due(NOW, 10, fires(runs=lambda due: [slot_run(due, 103)]))
@@ -103,6 +105,6 @@ async def test_an_open_move_holds_up_no_other_move(nodes: tuple[SqlStore, Store]
     await put(one, *[a_run(n) for n in range(1, 21)])
     runs = [claimed.run for claimed in await claim(one)]
     moves = [a_move(run, Event.SUCCEED) for run in runs]
-    async with held_open(one, lambda tx: turns.apply_moves(tx, moves[::2])):
+    async with held_open(one, lambda tx: apply_moves(tx, prepare(moves[::2]))):
         async with asyncio.timeout(DEADLINE):
             assert (await other.turn(moves[1::2], a_claim())).lost == frozenset()

@@ -18,7 +18,7 @@ from ksana.domain.outcomes import Exchange, Verdict
 from ksana.domain.policies import Misfire, MisfireRule, Overlap, OverlapRule, Priority
 from ksana.domain.ports import Claim, Claimed, JobChange, Retention, Store
 from ksana.domain.queries import JobQuery, JobSort, RunQuery, RunSort
-from ksana.domain.runs import Attempt, Run
+from ksana.domain.runs import Attempt, Run, Trigger
 from ksana.domain.schedules import Every
 from ksana.domain.states import AT_REST, FINAL, TABLE, UNSTARTED, Event, Reason, State
 from tests.stores.builders import HOUR, LEASE, MINUTE, NOW, SECOND
@@ -165,6 +165,7 @@ class Life:
         self.next_run += 1
         id, pick = self.next_run, self.random.choice
         queue, priority, state = pick(QUEUES), pick(list(Priority)), pick([State.SCHEDULED, State.WAITING])
+        trigger = Trigger.APART if state is State.SCHEDULED and pick([True, False]) else Trigger.MANUAL
         parent = pick([None, *self.runs[-3:]])
         due_at = self.instant()
 
@@ -176,6 +177,7 @@ class Life:
                 surface=job.surface,
                 kind=job.target.kind,
                 queue=queue,
+                trigger=trigger,
                 priority=priority,
                 state=state,
                 reason=Reason.SLOT if state is State.WAITING else None,
@@ -286,6 +288,7 @@ class Life:
         await self.both("find_jobs", self.a_job_query())
         await self.both("find_runs", self.a_run_query(since))
         await self.both("last_runs", some_jobs)
+        await self.both("last_runs", some_jobs, {self.random.choice(list(State)), State.SUCCESS})
         await self.both("next_fire_at")
         await self.both("next_due_at", self.random.sample(QUEUES, 2))
         await self.both("counts", self.now)

@@ -16,6 +16,7 @@ from ksana.stores.sql.statements import Statement
 from ksana.stores.sql.store import SqlStore
 from ksana.stores.sql.tx import Database
 from tests.stores.builders import HOUR, NOW, SECOND, a_planned_job, a_run, one_at_a_time
+from tests.stores.conftest import SQL_STORES
 
 JOBS = 2_000
 RUNS = 20_000
@@ -55,6 +56,7 @@ PLANS: list[tuple[str, dict[str, Any], str]] = [
     ("RUNS_BY_ID", {"ids": [1, 2, 3]}, ""),
     ("RUN_BY_TOKEN", {"token": "token 60"}, "ksana_runs_token"),
     ("LAST_RUN_IDS", {"ids": [1, 2, 3]}, "ksana_runs_job"),
+    ("LAST_RUN_IDS_IN", {"ids": [1, 2, 3], "states": ["SUCCESS", "FAILED"]}, "ksana_runs_job"),
     ("FIRED_SLOTS", {"job_id": 3, "since": 0, "until": LATER, "limit": 10}, "ksana_runs_slot"),
     ("HELD_NODES", {}, "ksana_runs_node"),
     ("RUNS_OF_NODES", {"node_ids": [1], "limit": 10}, "ksana_runs_node"),
@@ -123,6 +125,9 @@ def is_full_scan(database: Database, step: str) -> bool:
     return FULL_SCANS[database.dialect.name].search(step) is not None
 
 
+of_sql = pytest.mark.parametrize("make_store", SQL_STORES, indirect=True)
+
+
 @pytest.fixture
 async def filled(store: Store) -> Database:
     assert isinstance(store, SqlStore)
@@ -130,7 +135,9 @@ async def filled(store: Store) -> Database:
     return store._database
 
 
+@of_sql
 async def test_every_hot_statement_uses_its_index(filled: Database) -> None:
+    """C-59, C-68: due tasks, runs by slot, by state, by next retry and by token are found without a scan."""
     wrong = []
     for name, values, index in PLANS:
         steps = await plan(filled, getattr(sql, name), values)
@@ -139,6 +146,7 @@ async def test_every_hot_statement_uses_its_index(filled: Database) -> None:
     assert wrong == []
 
 
+@of_sql
 async def test_claims_and_due_jobs_come_from_the_index_in_order(filled: Database) -> None:
     for name in ("DUE_RUNS", "DUE_CURSORS", "NEXT_DUE", "NEXT_FIRE", "FIRST_ENDED", "WAITING_RUNS"):
         [values] = [values for other, values, _ in PLANS if other == name]

@@ -8,7 +8,7 @@ from ksana.domain.fires import DueJob
 from ksana.domain.jobs import TargetSpec
 from ksana.domain.ports import JobChange, Store
 from ksana.domain.queries import JobQuery, JobSort, RunQuery, RunSort
-from ksana.domain.runs import Run
+from ksana.domain.runs import Run, Trigger
 from ksana.domain.states import Reason, State
 from tests.stores.builders import (
     HOUR,
@@ -153,6 +153,27 @@ async def test_every_filter_of_runs_filters(store: Store) -> None:
         assert await found_runs(store, **said) == expected, said
 
 
+async def test_runs_are_found_by_why_and_by_the_instant_they_stand_for(store: Store) -> None:
+    await store.add_jobs([a_job(1)])
+    ended: dict[str, Any] = {"state": State.TIMEOUT, "ended_at": NOW}
+    await put(
+        store,
+        a_run(1, created_at=NOW - SECOND),
+        a_run(2, **ended, reason=Reason.CALLBACK_TIMEOUT, slot_at=NOW, trigger=Trigger.SCHEDULE),
+        a_run(3, **ended, slot_at=NOW + SECOND, trigger=Trigger.SCHEDULE),
+    )
+    found: list[tuple[dict[str, Any], list[int]]] = [
+        ({"reasons": frozenset({Reason.CALLBACK_TIMEOUT})}, [2]),
+        ({"reasons": frozenset({None})}, [3, 1]),
+        ({"reasons": frozenset({None, Reason.CALLBACK_TIMEOUT})}, [3, 2, 1]),
+        ({"planned_since": NOW}, [3, 2]),
+        ({"planned_until": NOW}, [2, 1]),
+        ({"planned_since": NOW, "planned_until": NOW}, [2]),
+    ]
+    for said, expected in found:
+        assert await found_runs(store, **said) == expected, said
+
+
 async def test_a_list_that_continues_before_an_id_still_counts_everything(store: Store) -> None:
     await store.add_jobs([a_job(1)])
     await put(store, *[a_run(n) for n in range(1, 6)])
@@ -172,6 +193,15 @@ async def test_the_last_run_of_each_job_is_its_newest(store: Store) -> None:
     await put(store, a_run(1, 1), a_run(4, 1), a_run(3, 1), a_run(2, 2))
     assert await store.last_runs([1, 2, 3, 404]) == {1: a_run(4, 1), 2: a_run(2, 2)}
     assert await store.last_runs([]) == {}
+
+
+async def test_the_newest_run_in_some_states(store: Store) -> None:
+    await store.add_jobs([a_job(1), a_job(2)])
+    skipped = {"state": State.SKIPPED, "ended_at": NOW}
+    await put(store, a_run(1, 1, state=State.SUCCESS, ended_at=NOW), a_run(2, 1, **skipped), a_run(3, 2, **skipped))
+    found = await store.last_runs([1, 2], {State.SUCCESS, State.FAILED})
+    assert {job_id: run.id for job_id, run in found.items()} == {1: 1}
+    assert await store.last_runs([1, 2], set()) == {}
 
 
 async def test_the_fire_log_says_what_became_of_each_slot(store: Store) -> None:

@@ -12,13 +12,17 @@ from ksana.engine.engine import Engine
 
 
 class JobDefaults(msgspec.Struct, frozen=True):
-    """What a job gets when it does not say, from the settings."""
+    """What a job gets when it does not say, from the settings.
+
+    `max_retries` is None while the settings leave the number to each surface.
+    """
 
     retry: Retry = Retry()
     timeouts: Timeouts = Timeouts()
     on_uncertain: OnUncertain = OnUncertain.RETRY
     timezone: str = "UTC"
     seconds_field: bool = True
+    max_retries: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +34,7 @@ class Services:
     defaults: JobDefaults
     metrics: Callable[[], Awaitable[tuple[bytes, str]]] | None
     """Renders the metrics; None when they are switched off."""
+    callback_by_ids: bool = True
+    """Whether a callback may name task and run in place of a token."""
+    is_exposed: bool = False
+    """Whether the server listens beyond loopback."""

@@ -16,6 +16,7 @@ from ksana.cli.keys import key
 from ksana.cli.problems import showing_problems
 from ksana.cli.serve import serve, worker
 from ksana.cli.settings import config
+from ksana.cli.store import store
 
 __all__ = ["command", "main"]
 
@@ -32,7 +33,7 @@ def version() -> None:
     click.echo(ksana.__version__)
 
 
-for _command in (serve, worker, explain, db, key, config, version):
+for _command in (serve, worker, explain, db, store, key, config, version):
     command.add_command(_command)
 
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_STORE_OPTIONS = (
-    click.option("--config", "config_path", type=click.Path(path_type=Path), help="YAML file with settings."),
-    click.option("--store", help="Where the data lives: sqlite:PATH, postgresql://…, mysql://…"),
+_CONFIG = click.option("--config", "config_path", type=click.Path(path_type=Path), help="YAML file with settings.")
+_STORE = click.option("--store", help="Where the data lives: sqlite:PATH, postgresql://…, mysql://…")
+_OTHERS = (
     click.option("--data-dir", help="Directory of the embedded store (default ./data)."),
     click.option("--log-level", help="debug, info, warning or error."),
     click.option("--log-format", help="auto, json or text."),
@@ -24,7 +24,16 @@ _STORE_OPTIONS = (
 
 def store_options(function: F) -> F:
     """The options that say which store and how to log."""
-    for option in reversed(_STORE_OPTIONS):
+    return _with(function, _CONFIG, _STORE, *_OTHERS)
+
+
+def setting_options(function: F) -> F:
+    """The same for a command that is told its stores in another way."""
+    return _with(function, _CONFIG, *_OTHERS)
+
+
+def _with(function: F, *options: Callable[[F], F]) -> F:
+    for option in reversed(options):
         function = option(function)
     return function
 

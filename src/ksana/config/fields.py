@@ -208,7 +208,7 @@ FIELDS = (
         kinds.size(1024, 2**30),
         "Largest response body that is read and kept.",
         env=("KSANA_MAX_RESPONSE_BYTES",),
-        default="`16MiB`",
+        default="`5MiB`",
     ),
     Field(
         "scheduler.poll_interval",
@@ -280,10 +280,25 @@ FIELDS = (
         env=("KSANA_TOKEN_TTL",),
     ),
     Field(
+        "callback.by_ids",
+        kinds.BOOLEAN,
+        "Accept callbacks that name task and run in place of a token; beyond loopback they need an API key.",
+        env=("KSANA_CALLBACK_BY_IDS",),
+    ),
+    Field(
         "recovery.running",
         kinds.choice(RecoveryRule),
         "What becomes of a run whose node died: try again while attempts remain, or fail.",
         env=("KSANA_RECOVERY",),
+    ),
+    Field(
+        "alerts.urls",
+        kinds.ALERT_URLS,
+        "Who is told of runs that end in failure. An `https://` address gets a POST, signed like every call; any other"
+        " scheme goes through apprise (`pip install 'ksana-scheduler[apprise]'`).",
+        env=("KSANA_ALERT_URLS",),
+        default="nobody",
+        secret=True,
     ),
     Field(
         "auth.keys",

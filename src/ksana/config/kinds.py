@@ -37,6 +37,7 @@ _BOOLEANS = {
     "off": False,
     "0": False,
 }
+_ALERT_URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/][^\s]*", re.IGNORECASE)
 _LONGEST = timedelta(days=36500)
 _SHORTEST_SECRET = 16
 
@@ -238,6 +239,15 @@ def _keys(raw: Raw) -> tuple[str, ...]:
     return keys
 
 
+def _alert_urls(raw: Raw) -> tuple[str, ...]:
+    urls = tuple(_list(raw))
+    for position, url in enumerate(urls, 1):
+        # The address itself may be a secret, so it is not repeated.
+        if not _ALERT_URL.fullmatch(url):
+            raise RefusedError(f"address {position} is none; write https://host/path or another scheme://…")
+    return urls
+
+
 def _secret(raw: Raw) -> str:
     text = _text(raw)
     if len(text) < _SHORTEST_SECRET:
@@ -264,6 +274,7 @@ ZONE = Kind("UTC, an IANA zone such as Asia/Shanghai, or an offset such as +08:0
 KEYS = Kind("API keys (ksk_…), as made by `ksana key create --offline`", _keys)
 SECRET = Kind(f"at least {_SHORTEST_SECRET} characters", _secret)
 MODULES = Kind("names of modules, such as reports.daily", _modules)
+ALERT_URLS = Kind("https:// addresses, or addresses as apprise has them (mailto://…, tgram://…)", _alert_urls)
 PATH = Kind("a directory", _text)
 STORE = Kind(
     "sqlite:PATH, json:DIR, postgresql://…, mysql://…, redis://… or a Go DSN (user:pass@tcp(host:3306)/db)",

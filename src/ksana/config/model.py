@@ -106,6 +106,11 @@ class Scheduler(msgspec.Struct, frozen=True):
 class Callback(msgspec.Struct, frozen=True):
     base_url: str | None = None
     token_ttl: timedelta = timedelta(hours=1)
+    by_ids: bool = True
+
+
+class Alerts(_Discreet, frozen=True):
+    urls: tuple[str, ...] = ()
 
 
 class Recovery(msgspec.Struct, frozen=True):
@@ -134,6 +139,7 @@ class Settings(msgspec.Struct, frozen=True):
     scheduler: Scheduler = Scheduler()
     callback: Callback = Callback()
     recovery: Recovery = Recovery()
+    alerts: Alerts = Alerts()
     auth: Auth = Auth()
     logging: Logging = Logging()
     metrics: Metrics = Metrics()

@@ -31,9 +31,10 @@ class Gap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DueJob(msgspec.Struct, frozen=True):
-    """A job whose cursor has come due: the slot, the same with its jitter, and how many of its runs are unfinished.
+    """A job whose cursor has come due: the slot, the same with its jitter, and how many of its runs hold a slot.
 
-    The cursor stands here because it moves without the job's version moving; `active` is 0 for a job without a limit.
+    The cursor stands here because it moves without the job's version moving; `active` counts unfinished runs that hold
+    a slot and is 0 for a job without a limit.
     """
 
     job: Job
@@ -58,6 +59,10 @@ class Lateness(msgspec.Struct, frozen=True):
     threshold: timedelta = MISFIRE_THRESHOLD
     grace: timedelta = MISFIRE_GRACE
 
+    def misses(self, run_at: datetime, now: datetime) -> bool:
+        """Whether a `once` first looked at now is too late to run."""
+        return now - run_at > self.grace
+
 
 class Draws(Protocol):
     """Where a decision gets what it must not invent: fresh run ids, jitter and tokens."""
@@ -75,7 +80,7 @@ def decide(due: DueJob, now: datetime, lateness: Lateness, draws: Draws) -> Fire
     schedule = job.schedule
     assert schedule is not None
     if isinstance(schedule, Once):
-        missed = now - first > lateness.grace
+        missed = lateness.misses(first, now)
         runs = [_missed(job, first, now, draws)] if missed else _admit(due, [first], now, draws)
         return Fire(job.id, runs, [], None, None)
 
@@ -159,8 +164,12 @@ def new_run(
     slot_at: datetime | None = None,
     due_at: datetime | None = None,
     input: bytes | None = None,
+    awaits_callback: bool | None = None,
 ) -> Run:
-    """A fresh run of the job, ready to be claimed once it is due (at once unless said otherwise)."""
+    """A fresh run of the job, ready to be claimed once it is due (at once unless said otherwise). It awaits a callback
+    if its job's runs do, unless said otherwise."""
+    if awaits_callback is None:
+        awaits_callback = job.awaits_callback
     return Run(
         id=draws.run_id(),
         job_id=job.id,
@@ -173,7 +182,7 @@ def new_run(
         priority=job.priority,
         due_at=due_at or now,
         created_at=now,
-        callback_token=draws.token() if job.awaits_callback else None,
+        callback_token=draws.token() if awaits_callback else None,
         input=input,
     )
 

@@ -20,11 +20,18 @@ class TargetSpec(msgspec.Struct, frozen=True):
 
 
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody asks for: all of a job that is theirs to say. `ref` is the id a surface shows for the number."""
+    """What somebody asks for: all of a job that is theirs to say. `ref` is the id a surface shows for the number, and
+    no other job of the surface has the same. With `unique_name` that holds for the name: the ref then follows it, and
+    the surface shows the number.
+
+    `on_uncertain` is None for a job that leaves it to the node which finds its run without a worker. `extras` is what
+    the surface keeps with the job for itself; the core does not read it.
+    """
 
     name: str
     target: TargetSpec
     ref: str = ""
+    unique_name: bool = False
     description: str = ""
     tags: tuple[str, ...] = ()
     enabled: bool = True
@@ -35,7 +42,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     overlap: Overlap = Overlap()
     misfire: Misfire = Misfire()
     timeouts: Timeouts = Timeouts()
-    on_uncertain: OnUncertain = OnUncertain.RETRY
+    on_uncertain: OnUncertain | None = OnUncertain.RETRY
+    extras: dict[str, Any] = {}
 
 
 class Job(JobSpec, frozen=True, kw_only=True):
@@ -55,3 +63,8 @@ class Job(JobSpec, frozen=True, kw_only=True):
     deleted_at: datetime | None = None
     next_slot_at: datetime | None = None
     next_fire_at: datetime | None = None
+
+    @property
+    def shown_id(self) -> str:
+        """The id by which its surface knows the job."""
+        return self.ref if self.ref and not self.unique_name else str(self.id)

@@ -156,3 +156,8 @@ def call_back(run: Run, succeeded: bool, now: datetime, error: str = "") -> Run:
         raise InvalidState(f"run {run.id} is {run.state}; it awaits no callback")
     event = Event.SUCCEED if succeeded else Event.FAIL
     return advance(run, event, now, reason=Reason.CALLBACK, error=error)
+
+
+def put_off(run: Run, deadline_at: datetime) -> Run:
+    """The waiting run with a later deadline. It moves, so that nobody who read the old one can end the wait by it."""
+    return _replace(run, epoch=run.epoch + 1, deadline_at=deadline_at)

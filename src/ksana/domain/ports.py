@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 import msgspec
 
+from ksana.domain.alerts import Alert, AlertQuery
+from ksana.domain.archive import Exported, Extent, Section
+from ksana.domain.callbacks import CallbackRecord, Heard, Progress
 from ksana.domain.fires import DueJob, Fire, Gap
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.jobs import Job
@@ -40,8 +43,8 @@ class Target(Protocol):
         """The config with its defaults filled in, or InvalidArgument naming every field at fault. No I/O."""
         ...
 
-    def awaits_callback(self, config: dict[str, Any]) -> bool:
-        """Whether a run of this config ends by a callback rather than by the target's answer."""
+    def awaits_callback(self, config: dict[str, Any], input: Any = None) -> bool:
+        """Whether a run of this config, with that input, ends by a callback rather than by the target's answer."""
         ...
 
     async def execute(self, context: AttemptContext, config: dict[str, Any]) -> Outcome:
@@ -154,7 +157,8 @@ class Store(Protocol):
         ...
 
     async def identity(self) -> int:
-        """A number drawn once per store, the same for every node that shares it (63 bits)."""
+        """A number drawn once per store, the same for every node that shares it (63 bits); negative while a copy of
+        another store fills this one."""
         ...
 
     async def reserve_ids(self, what: str, count: int) -> range:
@@ -200,15 +204,49 @@ class Store(Protocol):
         make: Callable[[Job, int], Run],
         record: Callable[[Run], IdempotencyRecord] | None = None,
     ) -> Run:
-        """Add a run of a job outside its schedule. `make` gets the job and its number of unfinished runs, inside the
-        step, and may raise to refuse."""
+        """Add a run of a job outside its schedule. `make` gets the job and how many of its unfinished runs hold a slot,
+        inside the step, and may raise to refuse."""
         ...
 
-    async def turn(self, moves: Sequence[Move], claim: Claim | None = None) -> Turn:
+    async def turn(self, moves: Sequence[Move], claim: Claim | None = None, alerts: Sequence[Alert] = ()) -> Turn:
         """Apply moves whose epoch still matches, let runs waiting for a freed slot in (oldest first), then claim.
 
-        Claims take due runs by priority, then due instant, then id, and move them by Event.CLAIM.
+        Claims take due runs by priority, then due instant, then id, and move them by Event.CLAIM. An alert is kept if
+        the move it tells of (the one that leads to its run and epoch) was applied.
         """
+        ...
+
+    async def hear(self, heard: Heard) -> bool:
+        """Keep a callback in the ledger, together with all it changes: its move, the progress it tells of (which
+        replaces what was known of the run's) and the alerts of the move. Answer False, and keep nothing, if its move
+        came too late; without a move it is always kept."""
+        ...
+
+    async def callbacks(self, run_id: int) -> list[CallbackRecord]:
+        """Every callback that came for a run, oldest first."""
+        ...
+
+    async def progress(self, run_ids: Iterable[int]) -> dict[int, Progress]:
+        """How far those of the runs have come that have told of it."""
+        ...
+
+    async def add_attempts(self, attempts: Sequence[Attempt]) -> None:
+        """Keep attempts whose moves came too late; those of runs that are gone, and those there already, are left
+        alone."""
+        ...
+
+    async def lease_alerts(self, hooks: Sequence[str], now: datetime, until: datetime, limit: int) -> list[Alert]:
+        """Alerts for these hooks that are due at `now`, earliest first, each with one attempt more. They come due again
+        at `until` unless they are settled before, so no two nodes deliver the same one at once."""
+        ...
+
+    async def settle_alerts(self, alerts: Sequence[Alert]) -> None:
+        """Store what came of leased alerts (state, due instant, error); one that was leased again since (its `attempts`
+        have risen) is left alone."""
+        ...
+
+    async def find_alerts(self, query: AlertQuery) -> Page[Alert]:
+        """Alerts by run id, then epoch, then hook, the newest run first."""
         ...
 
     async def admit_waiting(self) -> int:
@@ -226,8 +264,8 @@ class Store(Protocol):
         """All attempts of a run, oldest first."""
         ...
 
-    async def last_runs(self, job_ids: Iterable[int]) -> dict[int, Run]:
-        """The newest run of each job that has one."""
+    async def last_runs(self, job_ids: Iterable[int], states: Collection[State] = frozenset(State)) -> dict[int, Run]:
+        """The newest run in one of these states of each job that has one."""
         ...
 
     async def fire_log(self, job_id: int, since: datetime, until: datetime, limit: int) -> list[FireRecord]:
@@ -273,6 +311,39 @@ class Store(Protocol):
     async def keys(self) -> list[StoredKey]: ...
 
     async def revoke_key(self, key_id: str, now: datetime) -> bool: ...
+
+    async def extent(self, section: Section) -> Extent:
+        """How much a section holds and where it ends, found without reading all of it."""
+        ...
+
+    async def export(self, section: Section, after: str | None, limit: int) -> Exported:
+        """Things of a section by rising key, from just behind `after`; at most `limit`. Items are domain values."""
+        ...
+
+    async def restore(self, section: Section, items: Sequence[Any]) -> int:
+        """Put things in just as they are (ids, epochs, cursors and versions included), together or not at all.
+
+        What is there already under the same key is left alone; answers how many were new. Ids handed out later lie
+        above all that were restored. A Standing always counts: its identity is taken on, while `next_ids` and
+        `rolled_until` only ever rise; a sequence that was unknown here is begun.
+        """
+        ...
+
+
+class Hook(Protocol):
+    """Somebody who is to hear of failures. `name` is what its alerts are stored under: the same on every node and after
+    every restart, and without secrets, because people see it."""
+
+    name: str
+
+    async def deliver(self, alert: Alert) -> str:
+        """Pass the alert on within ten seconds or so; answer nothing (an empty text) when it arrived, else why it did
+        not. Never raises but for cancellation."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        ...
 
 
 class Observer(Protocol):

@@ -46,7 +46,9 @@ class RunQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which runs, in which order, which page.
 
     `since` and `until` bound the instant a run ended, or was due while it has not ended, so that a search for what
-    failed today finds what ended today. `before_id` continues a newest-first list without counting from the start.
+    failed today finds what ended today. `planned_since` and `planned_until`, both included, bound the instant it stands
+    for. `reasons` narrows down, None among them standing for no reason. `before_id` continues a newest-first list
+    without counting from the start.
     """
 
     surface: str | None = None
@@ -54,10 +56,13 @@ class RunQuery(msgspec.Struct, frozen=True, kw_only=True):
     job_name: str = ""
     parent_id: int | None = None
     states: frozenset[State] = frozenset()
+    reasons: frozenset[Reason | None] = frozenset()
     kind: str | None = None
     tag: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    planned_since: datetime | None = None
+    planned_until: datetime | None = None
     before_id: int | None = None
     sort: RunSort = RunSort.ID
     descending: bool = True

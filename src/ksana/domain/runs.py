@@ -17,11 +17,13 @@ DEFAULT_QUEUE = "default"
 
 
 class Trigger(StrEnum):
-    """What made the run."""
+    """What made the run. APART is a run asked for by hand beside the overlap rule: it does not obey the limit of its
+    job, nor count against it."""
 
     SCHEDULE = "schedule"
     CATCH_UP = "catch_up"
     MANUAL = "manual"
+    APART = "apart"
     CHAIN = "chain"
     ENQUEUE = "enqueue"
 
@@ -64,6 +66,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def planned_at(self) -> datetime:
         """The instant this run stands for: its slot, or the moment it was asked for."""
         return self.slot_at or self.created_at
+
+    @property
+    def holds_slot(self) -> bool:
+        """Whether the run counts against the limit of its job while it is unfinished."""
+        return self.trigger is not Trigger.APART
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True, gc=False):

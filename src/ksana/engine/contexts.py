@@ -24,7 +24,7 @@ class Contexts:
         return AttemptContext(
             run_id=run.id,
             job_id=run.job_id,
-            job_ref=job.ref or str(job.id),
+            job_ref=job.shown_id,
             job_name=job.name,
             planned_at=run.slot_at or run.created_at,
             triggered_at=run.created_at,

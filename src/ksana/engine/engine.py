@@ -13,11 +13,13 @@ from datetime import timedelta
 
 import msgspec
 
-from ksana.domain.errors import StoreUnavailable
+from ksana.domain.errors import InvalidState, StoreUnavailable
 from ksana.domain.fires import Lateness
 from ksana.domain.moves import LONGEST_WAIT
-from ksana.domain.ports import Clock, NodeInfo, Observer, Store, Target
+from ksana.domain.policies import OnUncertain
+from ksana.domain.ports import Clock, Hook, NodeInfo, Observer, Store, Target
 from ksana.domain.runs import DEFAULT_QUEUE
+from ksana.engine.alerts import Alarm, Herald
 from ksana.engine.clock import ClockWatch, SystemClock
 from ksana.engine.contexts import Contexts
 from ksana.engine.draws import IdPool, SystemDraws
@@ -46,6 +48,8 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
     poll: timedelta = timedelta(seconds=1)
     lease: timedelta = timedelta(seconds=10)
     max_reclaims: int = 3
+    on_uncertain: OnUncertain = OnUncertain.RETRY
+    """What becomes of a run whose worker vanished, if its job does not say."""
     grace: timedelta = timedelta(seconds=10)
     lateness: Lateness = Lateness()
     upkeep: Upkeep = Upkeep()
@@ -65,6 +69,7 @@ class Engine:
         clock: Clock | None = None,
         ticks: Callable[[], float] = time.monotonic,
         observers: Sequence[Observer] = (),
+        hooks: Sequence[Hook] = (),
     ) -> None:
         self.store = store
         self.targets = targets
@@ -73,6 +78,8 @@ class Engine:
         self.health = StoreHealth(observers)
         self._ticks = ticks
         self._observers = observers
+        self._hooks = hooks
+        self._alarm = Alarm([hook.name for hook in hooks])
         self._job_ids = IdPool(store, "job")
         self._run_ids = IdPool(store, "run")
         self._tasks: list[asyncio.Task[None]] = []
@@ -80,16 +87,29 @@ class Engine:
             store, targets, self.clock, self._job_ids, SystemDraws(self._run_ids), observers, self.wake
         )
         self.runs = RunVerbs(
-            store, self.clock, self._run_ids, SystemDraws(self._run_ids), observers, self.wake, self._let_go
+            store,
+            targets,
+            self.clock,
+            self._run_ids,
+            IdPool(store, "callback"),
+            SystemDraws(self._run_ids),
+            observers,
+            self._alarm,
+            self.wake,
+            self._let_go,
+            self.options.token_ttl,
         )
         self.node: NodeInfo | None = None
 
     async def join(self) -> None:
         """Become a node of the store: from here on runs can be held."""
         options, clock, store = self.options, self.clock, self.store
+        identity = await store.identity()
+        if identity < 0:
+            raise InvalidState("this store is a copy that was cut short; repeat `ksana store copy`, it goes on there")
         now = clock.now()
         self.node = node = await store.join(options.name, now, options.lease)
-        contexts = Contexts(await store.identity(), options.callback_base)
+        contexts = Contexts(identity, options.callback_base)
         self.runner = Runner(
             store,
             clock,
@@ -103,6 +123,8 @@ class Engine:
             batch=options.batch,
             poll=options.poll,
             token_ttl=options.token_ttl,
+            on_uncertain=options.on_uncertain,
+            alarm=self._alarm,
         )
         self.planner = Planner(
             store,
@@ -123,10 +145,13 @@ class Engine:
             self._observers,
             lease=options.lease,
             max_reclaims=options.max_reclaims,
+            on_uncertain=options.on_uncertain,
             upkeep=options.upkeep,
             poll=options.poll,
             watch=ClockWatch(self._ticks),
+            alarm=self._alarm,
         )
+        self.herald = Herald(store, clock, self.health, self._hooks, options.poll)
         self.heart = Heart(
             store,
             clock,
@@ -144,7 +169,9 @@ class Engine:
         """Join, unless that has happened, and set the loops going."""
         if self.node is None:
             await self.join()
-        duties = (self.heart.run(), self.planner.run(), self.runner.run(), self.reaper.run())
+        duties = [self.heart.run(), self.planner.run(), self.runner.run(), self.reaper.run()]
+        if self._hooks:
+            duties.append(self.herald.run())
         self._tasks = [asyncio.create_task(duty) for duty in duties]
 
     async def stop(self) -> None:
@@ -153,6 +180,7 @@ class Engine:
             return
         self.planner.stop()
         self.reaper.stop()
+        self.herald.stop()
         await self.runner.stop(self.options.grace)
         # The heart goes on meanwhile: what ran must not be taken away while its outcome is being stored.
         beating, working = self._tasks[:1], self._tasks[1:] or [asyncio.create_task(self.runner.run())]

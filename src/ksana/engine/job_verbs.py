@@ -14,7 +14,7 @@ from ksana.domain.jobs import Job, JobSpec, TargetSpec
 from ksana.domain.moves import Move
 from ksana.domain.ports import Clock, CursorMoved, JobChange, Observer, Store, Target
 from ksana.domain.runs import Run
-from ksana.domain.schedules import fire_at, first_slot
+from ksana.domain.schedules import Once, fire_at, first_slot
 from ksana.domain.states import AT_REST, UNSTARTED, Reason
 from ksana.domain.validation import problems_of
 from ksana.engine.draws import IdPool
@@ -79,7 +79,8 @@ class JobVerbs:
                 problems += error.problems
         if problems:
             raise InvalidArgument(problems)
-        return _replace(spec, target=TargetSpec(spec.target.kind, config))
+        ref = spec.name if spec.unique_name else spec.ref
+        return _replace(spec, ref=ref, target=TargetSpec(spec.target.kind, config))
 
     def _new(self, surface: str, spec: JobSpec, now: datetime) -> Job:
         fields = {name: getattr(spec, name) for name in _SPEC_FIELDS}
@@ -136,7 +137,7 @@ class JobVerbs:
         return await self._apply(job_id, lambda job, now: self._switched(job, job, False, now), version)
 
     async def resume(self, job_id: int, version: int | None = None) -> Job:
-        """Plan from the next slot on; what the pause left out is recorded as one gap."""
+        """Plan from the next slot on; what the pause left out is recorded as one gap, and a `once` as missed."""
         return await self._apply(job_id, lambda job, now: self._switched(job, job, True, now), version)
 
     def _switched(self, before: Job, job: Job, enabled: bool, now: datetime) -> JobChange:
@@ -153,8 +154,16 @@ class JobVerbs:
                 # Slots that came due and were not fired yet: later ones are recorded when the pause ends.
                 gap=owed_gap(before, now, Reason.PAUSED),
             )
-        resumed = plan_from(_replace(job, enabled=True, paused_at=None), now, self._draws)
-        gap = paused_gap(before, before.paused_at, now) if before.paused_at else None
+        paused_at = before.paused_at or now
+        resumed = _replace(job, enabled=True, paused_at=None)
+        gap = paused_gap(before, paused_at, now)
+        if job.schedule != before.schedule:
+            resumed = self._planned(resumed, now)
+        elif isinstance(job.schedule, Once):
+            # One that came due in the pause is planned as it was: it is now found too late, and so it is missed.
+            resumed, gap = plan_from(resumed, paused_at, self._draws), None
+        else:
+            resumed = plan_from(resumed, now, self._draws)
         return JobChange(version=job.version, job=resumed, moves_cursor=True, gap=gap)
 
     async def delete(self, job_id: int, version: int | None = None) -> None:

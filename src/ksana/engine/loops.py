@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from ksana.domain.errors import StoreUnavailable
 from ksana.domain.ports import Clock, Observer
@@ -36,11 +37,11 @@ async def rest(clock: Clock, wake: asyncio.Event, span: timedelta) -> bool:
     return is_over
 
 
-async def ended(clock: Clock, tasks: Collection[asyncio.Task[None]], limit: timedelta) -> bool:
+async def ended(clock: Clock, tasks: Collection[asyncio.Task[Any]], limit: timedelta) -> bool:
     """Wait for tasks to end, but no longer than that on this clock; answer whether all did."""
     alarm = asyncio.ensure_future(clock.sleep(limit))
     try:
-        pending: set[asyncio.Future[None]] = {task for task in tasks if not task.done()}
+        pending: set[asyncio.Future[Any]] = {task for task in tasks if not task.done()}
         while pending and not alarm.done():
             await asyncio.wait({*pending, alarm}, return_when=asyncio.FIRST_COMPLETED)
             pending = {task for task in pending if not task.done()}

@@ -12,6 +12,7 @@ from ksana.domain.moves import Move, overdue, reclaim
 from ksana.domain.policies import OnUncertain
 from ksana.domain.ports import Claimed, Clock, Observer, Retention, Store
 from ksana.domain.states import State
+from ksana.engine.alerts import Alarm
 from ksana.engine.clock import ClockWatch
 from ksana.engine.loops import Loop, StoreHealth
 from ksana.engine.runner import Runner
@@ -45,9 +46,11 @@ class Reaper(Loop):
         *,
         lease: timedelta,
         max_reclaims: int,
+        on_uncertain: OnUncertain,
         upkeep: Upkeep,
         poll: timedelta,
         watch: ClockWatch,
+        alarm: Alarm,
     ) -> None:
         super().__init__(clock, health, poll)
         self._store = store
@@ -55,6 +58,8 @@ class Reaper(Loop):
         self._observers = observers
         self._lease = lease
         self._max_reclaims = max_reclaims
+        self._on_uncertain = on_uncertain
+        self._alarm = alarm
         self._upkeep = upkeep
         self._upkeep_at: datetime | None = None
         self._patient_until: datetime | None = None
@@ -85,7 +90,7 @@ class Reaper(Loop):
         results = [(move, one.job) for one in found if (move := self._judge(one, now)) is not None]
         if not results:
             return 0
-        turn = await self._store.turn([move for move, _ in results])
+        turn = await self._store.turn([move for move, _ in results], None, self._alarm.of(results, now))
         kept = [result for result in results if result[0].run.id not in turn.lost]
         for observer in self._observers:
             observer.on_moved(kept, now)
@@ -98,8 +103,11 @@ class Reaper(Loop):
             return Move(run.epoch, overdue(run, now), frees_slot=True)
         if run.node_id == self._runner.node_id or self._is_patient(now):
             return None
-        moved = reclaim(run, _on_uncertain(job), self._max_reclaims, now)
+        moved = reclaim(run, self._doubt_of(job), self._max_reclaims, now)
         return Move(run.epoch, moved, frees_slot=moved.ended_at is not None, taken_from=run.node_id)
+
+    def _doubt_of(self, job: Job | None) -> OnUncertain:
+        return OnUncertain.RETRY if job is None else job.on_uncertain or self._on_uncertain
 
     def _is_patient(self, now: datetime) -> bool:
         return self._patient_until is not None and now < self._patient_until
@@ -113,7 +121,3 @@ class Reaper(Loop):
             pass
         if await self._store.admit_waiting():
             self._runner.wake_for_work()
-
-
-def _on_uncertain(job: Job | None) -> OnUncertain:
-    return OnUncertain.RETRY if job is None else job.on_uncertain

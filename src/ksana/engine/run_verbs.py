@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import datetime
+import hmac
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 
+import msgspec
+
+from ksana.domain.callbacks import (
+    TOKEN_LENGTH,
+    CallbackRecord,
+    CallbackStatus,
+    Heard,
+    Judgement,
+    Letter,
+    Word,
+    judge,
+    masked_headers,
+)
 from ksana.domain.errors import InvalidState, NotFound
 from ksana.domain.fires import Draws, admit_manual, new_run
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.jobs import Job
-from ksana.domain.moves import Move, advance, call_back
-from ksana.domain.ports import Clock, Observer, Store
+from ksana.domain.moves import Move, advance
+from ksana.domain.policies import DEFAULT_CALLBACK_TIMEOUT
+from ksana.domain.ports import Clock, Observer, Store, Target
 from ksana.domain.runs import Run, Trigger
 from ksana.domain.states import Event, Reason, State
+from ksana.engine.alerts import Alarm
 from ksana.engine.draws import IdPool, OneRun
 
 _TRIES = 20
+_BLANK = Letter()
 
 
 class RunVerbs:
@@ -24,40 +41,59 @@ class RunVerbs:
     def __init__(
         self,
         store: Store,
+        targets: Mapping[str, Target],
         clock: Clock,
         ids: IdPool,
+        callback_ids: IdPool,
         draws: Draws,
         observers: Sequence[Observer],
+        alarm: Alarm,
         wake: Callable[[], None],
         let_go: Callable[[int, int], None],
+        token_ttl: timedelta,
     ) -> None:
         self._store = store
+        self._targets = targets
         self._clock = clock
         self._ids = ids
+        self._callback_ids = callback_ids
         self._draws = draws
         self._observers = observers
+        self._alarm = alarm
         self._wake = wake
         self._let_go = let_go
+        self._token_ttl = token_ttl
 
     async def trigger(
         self,
         job_id: int,
         input: bytes | None = None,
         answer: Callable[[Run], IdempotencyRecord] | None = None,
+        *,
+        apart: bool = False,
     ) -> Run:
-        """Run a job now, beside its schedule, under its overlap rule; a paused job may be triggered."""
+        """Run a job now, beside its schedule, under its overlap rule or `apart` from it. A paused job may be, too."""
         draws = OneRun(await self._ids.next(), self._draws)
         now = self._clock.now()
 
         def make(job: Job, active: int) -> Run:
             if job.deleted_at is not None:
                 raise NotFound(f"there is no job {job_id}")
-            run = new_run(job, draws, now, trigger=Trigger.MANUAL, input=input)
-            return admit_manual(job, active, run)
+            trigger = Trigger.APART if apart else Trigger.MANUAL
+            waits = self._awaits_callback(job, input)
+            run = new_run(job, draws, now, trigger=trigger, input=input, awaits_callback=waits)
+            return run if apart else admit_manual(job, active, run)
 
         run = await self._store.add_run(job_id, make, answer)
         self._wake()
         return run
+
+    def _awaits_callback(self, job: Job, input: bytes | None) -> bool:
+        # A run's input may ask for a callback that its job does not; the token has to be there before anything is sent.
+        target = self._targets.get(job.target.kind)
+        if input is None or target is None:
+            return job.awaits_callback
+        return target.awaits_callback(job.target.config, msgspec.json.decode(input))
 
     async def get(self, run_id: int) -> Run:
         runs = await self._store.get_runs([run_id])
@@ -81,16 +117,65 @@ class RunVerbs:
 
         return await self._move(run_id, again)
 
-    async def call_back(self, token: str, succeeded: bool, error: str = "") -> Run:
-        """The outside world says how an asynchronous run ended. The first word counts; later ones change nothing."""
-        run = await self._store.run_by_token(token)
-        if run is None:
+    async def by_token(self, token: str) -> Run:
+        """The run a callback token belongs to."""
+        run = await self._store.run_by_token(token) if len(token) == TOKEN_LENGTH and token.isascii() else None
+        # How a store compares is its own business; whether the token is right is decided here, in constant time.
+        if run is None or not hmac.compare_digest(run.callback_token or "", token):
             raise NotFound("no run has this callback token")
+        return run
 
-        def called_back(run: Run, now: datetime) -> Run:
-            return run if run.state.is_final else call_back(run, succeeded, now, error)
+    async def call_back(self, token: str, word: Word, letter: Letter = _BLANK) -> Run:
+        """The outside world speaks of an asynchronous run. The first word on how it ended counts; whatever comes later
+        changes nothing. Every callback is kept in the ledger. InvalidState if no attempt of the run awaits one."""
+        run = await self.by_token(token)
+        return await self._hear(run.id, word, letter)
 
-        return await self._move(run.id, called_back)
+    async def call_back_by_ids(self, job_id: int, run_id: int, word: Word, letter: Letter = _BLANK) -> Run:
+        """The same by the ids of job and run, from somebody who is known to be allowed to."""
+        run = await self.get(run_id)
+        if run.job_id != job_id:
+            raise NotFound(f"job {job_id} has no run {run_id}")
+        return await self._hear(run_id, word, letter)
+
+    async def _hear(self, run_id: int, word: Word, letter: Letter) -> Run:
+        """Judge the callback by the run as it is and store both; if the run moves meanwhile, judge again."""
+        callback_id = await self._callback_ids.next()
+        for _ in range(_TRIES):
+            run = await self.get(run_id)
+            job = await self._job_of(run)
+            now = self._clock.now()
+            judged = await self._judge(run, job, word, now)
+            moved = [] if judged.move is None else [(judged.move, job)]
+            record = CallbackRecord(
+                id=callback_id,
+                run_id=run_id,
+                received_at=now,
+                status=CallbackStatus.IGNORED if judged.ignored else CallbackStatus.RECEIVED,
+                note=judged.ignored,
+                headers=masked_headers(letter.headers.items()),
+                body=letter.body,
+            )
+            alerts = tuple(self._alarm.of(moved, now))
+            if await self._store.hear(Heard(record, judged.move, judged.progress, alerts)):
+                return self._heard(run, judged, job, now)
+        raise InvalidState(f"run {run_id} moves faster than it can be changed; try again")
+
+    async def _judge(self, run: Run, job: Job | None, word: Word, now: datetime) -> Judgement:
+        known = await self._store.progress([run.id])
+        patience = DEFAULT_CALLBACK_TIMEOUT if job is None else job.timeouts.callback
+        return judge(run, word, now, known=known.get(run.id), patience=patience, token_ttl=self._token_ttl)
+
+    def _heard(self, run: Run, judged: Judgement, job: Job | None, now: datetime) -> Run:
+        if judged.refused:
+            raise InvalidState(f"run {run.id}: {judged.ignored}")
+        if judged.move is None:
+            return run
+        if judged.move.run.state.is_final:
+            for observer in self._observers:
+                observer.on_moved([(judged.move, job)], now)
+            self._wake()
+        return judged.move.run
 
     async def _move(self, run_id: int, change: Callable[[Run, datetime], Run]) -> Run:
         """Apply a change to the run as it is; if it moves meanwhile, look again."""

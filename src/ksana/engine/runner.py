@@ -20,6 +20,7 @@ from ksana.domain.moves import LONGEST_WAIT, Move, hand_back
 from ksana.domain.policies import OnUncertain
 from ksana.domain.ports import Claim, Claimed, Clock, Observer, Store, Target
 from ksana.domain.states import State
+from ksana.engine.alerts import Alarm
 from ksana.engine.attempts import Attempts
 from ksana.engine.contexts import Contexts
 from ksana.engine.holdings import held_by, moved_on
@@ -55,6 +56,8 @@ class Runner:
         batch: int,
         poll: timedelta,
         token_ttl: timedelta = LONGEST_WAIT,
+        on_uncertain: OnUncertain = OnUncertain.RETRY,
+        alarm: Alarm | None = None,
     ) -> None:
         self.node_id = node_id
         self.queues = queues
@@ -67,6 +70,8 @@ class Runner:
         self._batch = batch
         self._fill = max(1, min(batch, capacity // store.parallelism))
         self._poll = poll
+        self._on_uncertain = on_uncertain
+        self._alarm = alarm or Alarm(())
         self._backlogged = False
         self._pace = 0
         self._storing_later = False
@@ -235,7 +240,7 @@ class Runner:
         now = self._clock.now()
         claim = Claim(node_id=self.node_id, now=now, limit=wanted, queues=self.queues) if wanted else None
         try:
-            turn = await self._store.turn([move for move, _ in results], claim)
+            turn = await self._store.turn([move for move, _ in results], claim, self._alarm.of(results, now))
         except BaseException as error:
             # Whether the store took them is unknown; offering them again is safe, because a move counts only once.
             self._results[:0] = results if isinstance(error, StoreUnavailable) else self._suspected(results)
@@ -257,6 +262,17 @@ class Runner:
             self._hungry = False
             self._next_due_at = await self._next_due()
         self._tell(results, turn.lost, now)
+        if turn.lost:
+            await self._keep_overtaken(results, turn.lost)
+
+    async def _keep_overtaken(self, results: list[_Result], lost: frozenset[int]) -> None:
+        """What a target answered after the callback had come decides nothing any more, and is kept to be seen."""
+        overtaken = [move.attempt for move, _ in results if move.run.id in lost and move.run.callback_token is not None]
+        if attempts := [attempt for attempt in overtaken if attempt is not None]:
+            try:
+                await self._store.add_attempts(attempts)
+            except StoreUnavailable as error:
+                self._health.failed(error)
 
     def _look_forward(self, results: list[_Result]) -> None:
         """Be there when a run that is tried again comes due."""
@@ -371,7 +387,8 @@ class Runner:
         now = self._clock.now()
         for execution in executions:
             claimed = execution.claimed
-            on_uncertain = doubt or (OnUncertain.RETRY if claimed.job is None else claimed.job.on_uncertain)
+            own = OnUncertain.RETRY if claimed.job is None else claimed.job.on_uncertain
+            on_uncertain = doubt or own or self._on_uncertain
             self._results.append((_handed_back(claimed, on_uncertain, now), claimed.job))
             self._places.let_go(execution.key)
 

@@ -39,6 +39,20 @@ _LATE_GAPS: Final = frozenset({Reason.MISFIRE, Reason.CATCH_UP_LIMIT})
 # A run that goes back for one of these did not fail.
 _NO_RETRY: Final = frozenset({Reason.OPERATOR, Reason.SHUTDOWN})
 _DECISIONS: Final = {State.SKIPPED: "skipped", State.MISSED: "missed"}
+# The document that names cronjob_run_total has words of its own for how a run ends.
+_ENDS: Final = {
+    State.SUCCESS: "SUCCESS",
+    State.FAILED: "FAILED",
+    State.TIMEOUT: "TIMEOUT",
+    State.CANCELED: "CANCELED",
+    State.SKIPPED: "SKIPPED",
+    State.MISSED: "SKIPPED",
+    State.DEAD_LETTER: "FAILED",
+}
+_ENDS_BY_CALLBACK: Final = {
+    (State.SUCCESS, Reason.CALLBACK): "CALLBACK_SUCCESS",
+    (State.TIMEOUT, Reason.CALLBACK_TIMEOUT): "FAILED_TIMEOUT",
+}
 _METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 
 
@@ -79,8 +93,8 @@ class MetricsObserver:
             table.add(amount=0)
         for decision in ("fired", "skipped", "missed", "left_out"):
             tables.fires.add(decision, amount=0)
-        for state in (State.SUCCESS, *sorted(_FAILURES)):
-            tables.ended.add(state.value, amount=0)
+        for status in (*_ENDS.values(), *_ENDS_BY_CALLBACK.values()):
+            tables.ended.add(status, amount=0)
         self._scanned = tables.scans.child()
         self._late = tables.lateness.child()
         self._by_kind: dict[str, Distribution] = {}
@@ -100,7 +114,7 @@ class MetricsObserver:
                 self._tables.misfires.add(self._series(run.job_id).task_id)
             if run.ended_at is not None:
                 self._tables.fires.add(_DECISIONS.get(run.state, "fired"))
-                self._count_ended(run.kind, run.state, 1)
+                self._count_ended(run.kind, run.state, run.reason, 1)
                 continue
             fired += 1
             if job is not None:
@@ -124,7 +138,7 @@ class MetricsObserver:
 
     def on_moved(self, moves: Sequence[tuple[Move, Job | None]], now: datetime) -> None:
         # The hottest loop of this room: numbers go straight into lists, and only what is rare costs a call.
-        ended: dict[tuple[str, State], int] = {}
+        ended: dict[tuple[str, State, Reason | None], int] = {}
         by_kind, jobs = self._by_kind, self._jobs
         for move, _ in moves:
             run = move.run
@@ -136,7 +150,7 @@ class MetricsObserver:
                 self._count_unfinished(run)
                 continue
             kind = run.kind
-            key = (kind, run.state)
+            key = (kind, run.state, run.reason)
             ended[key] = ended.get(key, 0) + 1
             started_at = run.started_at
             if started_at is None:
@@ -151,8 +165,8 @@ class MetricsObserver:
                 of_job = (jobs.get(job_id) or self._series(job_id)).durations
                 of_job.counts[bucket] += 1
                 of_job.total += seconds
-        for (kind, state), count in ended.items():
-            self._count_ended(kind, state, count)
+        for (kind, state, reason), count in ended.items():
+            self._count_ended(kind, state, reason, count)
 
     def on_lost(self, run_ids: Iterable[int], now: datetime) -> None:
         self._tables.fenced.add(amount=sum(1 for _ in run_ids))
@@ -246,7 +260,7 @@ class MetricsObserver:
                 self._show_next_run(series, job)
 
     def _show_next_run(self, series: _JobSeries, job: Job) -> None:
-        series.schedule_id = _schedule_id(job)
+        series.schedule_id = job.shown_id
         if job.next_fire_at is None:
             self._tables.next_run.drop(series.schedule_id)
         else:
@@ -271,9 +285,10 @@ class MetricsObserver:
             self._by_kind[kind] = distribution
         return distribution
 
-    def _count_ended(self, kind: str, state: State, count: int) -> None:
+    def _count_ended(self, kind: str, state: State, reason: Reason | None, count: int) -> None:
         self._tables.runs.add(state.value, kind, amount=count)
-        self._tables.ended.add(state.value, amount=count)
+        by_callback = None if reason is None else _ENDS_BY_CALLBACK.get((state, reason))
+        self._tables.ended.add(by_callback or _ENDS[state], amount=count)
         if state is State.SUCCESS:
             self._succeeded += count
             self._attempts += count
@@ -296,12 +311,8 @@ class MetricsObserver:
     def _count_enqueued(self, job: Job, took: float, now: datetime) -> None:
         series = self._series(job.id)
         if not series.schedule_id:
-            series.schedule_id = _schedule_id(job)
+            series.schedule_id = job.shown_id
         schedule_id = series.schedule_id
         self._tables.enqueued.add(schedule_id, "success")
         self._tables.enqueuing.observe(self._tables.enqueuing.child(schedule_id), took)
         self._tables.last_run.set(schedule_id, to=now.timestamp())
-
-
-def _schedule_id(job: Job) -> str:
-    return job.ref or str(job.id)

@@ -253,7 +253,7 @@ def _write(level: int, message: str, fields: dict[str, Any]) -> None:
 def _job_fields(job_id: int | None, job: Job | None) -> dict[str, Any]:
     fields: dict[str, Any] = {} if job_id is None else {"job_id": job_id}
     if job is not None:
-        fields |= {"schedule_id": job.ref or str(job.id), "job_name": job.name}
+        fields |= {"schedule_id": job.shown_id, "job_name": job.name}
     return fields
 
 

@@ -11,15 +11,17 @@ from ksana.stores.sql.store import SqlStore
 
 
 def open_store(url: str, *, pool_size: int = 10, pool_idle: int = 2, pool_lifetime: float = 0) -> Store:
-    """The store at `sqlite:////path`, `postgresql://…` or `mysql://…`; `open()` it before use.
+    """The store at `sqlite:////path`, `json:/directory`, `postgresql://…` or `mysql://…`; `open()` it before use.
 
     At rest `pool_idle` connections are kept. A connection is replaced after `pool_lifetime` seconds, 0 for
     never. A file has no pool.
     """
+    if url[:5].lower() == "json:":
+        return _json(url[5:])
     scheme, separator, rest = url.partition("://")
     make = _STORES.get(scheme.lower())
     if make is None or not separator:
-        raise InvalidArgument.of("store", f"no store is called {scheme!r}; use one of {', '.join(_STORES)}")
+        raise InvalidArgument.of("store", f"no store is called {scheme!r}; use one of {', '.join(_STORES)}, json")
     return make(url, rest, pool_size, pool_idle, pool_lifetime)
 
 
@@ -29,6 +31,15 @@ def _sqlite(url: str, rest: str, pool_size: int, pool_idle: int, pool_lifetime: 
     if not rest.startswith("//"):
         raise InvalidArgument.of("store", "name the file by its absolute path: sqlite:////var/lib/ksana/ksana.db")
     return SqlStore(SqliteDatabase(Path(rest[1:])))
+
+
+def _json(rest: str) -> Store:
+    from ksana.stores.json.store import JsonStore
+
+    directory = Path(rest.removeprefix("//"))
+    if not directory.is_absolute():
+        raise InvalidArgument.of("store", "name the directory by its absolute path: json:/var/lib/ksana")
+    return JsonStore(directory)
 
 
 def _postgres(url: str, rest: str, pool_size: int, pool_idle: int, pool_lifetime: float) -> Store:

@@ -20,7 +20,7 @@ _FAIL_MESSAGE = "failed as configured"
 class _Simple:
     """What the targets here share: they hold nothing and wait for nobody."""
 
-    def awaits_callback(self, config: dict[str, Any]) -> bool:
+    def awaits_callback(self, config: dict[str, Any], input: Any = None) -> bool:
         return False
 
     async def close(self) -> None:

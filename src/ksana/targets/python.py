@@ -86,7 +86,7 @@ class PythonTarget:
         refuse(problems)
         return {"function": name, "args": list(args), "kwargs": dict(kwargs)}
 
-    def awaits_callback(self, config: dict[str, Any]) -> bool:
+    def awaits_callback(self, config: dict[str, Any], input: Any = None) -> bool:
         return False
 
     async def execute(self, context: AttemptContext, config: dict[str, Any]) -> Outcome:

@@ -71,3 +71,47 @@ async def test_a_callback_needs_no_api_key(world: World, sink: Sink) -> None:
     _, callback = await _waiting(world, sink)
     await world.key(Scope.ADMIN)
     assert (await world.post(callback, {"status": "SUCCESS"})).status == 200
+
+
+async def test_a_callback_may_tell_of_progress(world: World, sink: Sink) -> None:
+    """Stored and shown; it extends nothing unless `extend_sec` says so."""
+    run, callback = await _waiting(world, sink)
+    assert (await world.seen(run))["progress"] is None
+    told = await world.post(callback, {"progress": 0.4, "message": "half-way 🙂"})
+    assert (told.status, told.json()) == (200, await world.seen(run))
+    shown = told.json()
+    assert (shown["state"], shown["deadline_at"]) == ("CALLBACK_PENDING", "2030-01-01T12:05:00.000Z")
+    said = {"fraction": 0.4, "message": "half-way 🙂", "reported_at": "2030-01-01T12:00:00.000Z"}
+    assert shown["progress"] == said
+    [listed] = (await world.seen("/api/v2/runs"))["items"]
+    assert listed["progress"] == said
+    later = (await world.post(callback, {"extend_sec": 90.5})).json()
+    assert (later["deadline_at"], later["progress"]["fraction"]) == ("2030-01-01T12:06:30.500Z", 0.4)
+
+
+async def test_the_ledger_shows_every_callback_and_whether_it_counted(world: World, sink: Sink) -> None:
+    run, callback = await _waiting(world, sink)
+    headers = {"Authorization": "Bearer s3cret", "X-From": "billing"}
+    await world.post(callback, {"status": "SUCCESS"}, headers=headers)
+    await world.post(callback, {"status": "FAILED"})
+    first, second = await world.seen(f"{run}/callbacks")
+    assert (first["id"] < second["id"], first["received_at"]) == (True, "2030-01-01T12:00:00.000Z")
+    assert (first["status"], first["note"]) == ("RECEIVED", "")
+    assert (second["status"], second["note"]) == ("IGNORED", "the run was SUCCESS already")
+    assert '"SUCCESS"' in first["body"]["text"]
+    assert (first["headers"]["authorization"], first["headers"]["x-from"]) == ("***", "billing")
+    assert (await world.get("/api/v2/runs/999999/callbacks")).status == 404
+
+
+async def test_a_run_may_ask_for_a_callback_its_job_does_not(world: World, sink: Sink) -> None:
+    """C-91 in the words of this surface: the token is there before the call."""
+    config = {"url": f"{sink.url}/work", "body": "{}"}
+    run = await world.run(await world.job("sync", "http", config), input={"mode": "async", "body": "changed"})
+    await world.work()
+    request = sink.requests[-1]
+    assert request.body == b"changed"
+    assert (await world.seen(f"/api/v2/runs/{run['id']}"))["state"] == "CALLBACK_PENDING"
+    url = request.header("x-callback-url")
+    assert url is not None
+    answer = await world.post(url.removeprefix("http://ksana.test"), {"status": "SUCCESS"})
+    assert (answer.status, answer.json()["state"]) == (200, "SUCCESS")

@@ -39,6 +39,7 @@ async def test_a_run_by_hand_is_shown_whole_before_and_after(world: World) -> No
         "ended_at": None,
         "duration_ms": None,
         "error": "",
+        "progress": None,
         "input": {"who": "you"},
     }
     assert answer.json() == waiting

@@ -23,7 +23,7 @@ def _label(route: Route[Any, Any]) -> str:
 
 
 def _path(route: Route[Any, Any]) -> str:
-    return route.path.replace("{id:int}", "999999").replace("{token}", "nobody")
+    return route.path.replace("{id:int}", "999999").replace("{id}", "nobody").replace("{token}", "nobody")
 
 
 each_closed_route = pytest.mark.parametrize("route", CLOSED, ids=_label)

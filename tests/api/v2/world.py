@@ -11,13 +11,13 @@ from typing import Any, cast
 
 from starlette.types import ASGIApp
 
-from ksana.api import ops, v2
+from ksana.api import jobs, ops, v2
 from ksana.api.kit import KeyRing, Scope, build_app
 from ksana.api.services import JobDefaults, Services
 from ksana.api.stored import StoredAnswers, StoredKeys
 from ksana.domain.durations import parse_duration
 from ksana.domain.keys import new_key
-from ksana.domain.ports import Store
+from ksana.domain.ports import Hook, Store
 from ksana.engine.engine import Engine, EngineOptions
 from ksana.observe.metrics import MetricsObserver
 from ksana.stores.sql.store import SqlStore
@@ -36,7 +36,7 @@ CALLBACKS = "http://ksana.test/api/v2/callbacks"
 
 def surfaces() -> list[Any]:
     """The surfaces of the program under test."""
-    return [v2.surface(), ops.surface()]
+    return [v2.surface(), jobs.surface(), ops.surface()]
 
 
 class World(Client):
@@ -109,7 +109,9 @@ class World(Client):
 
 
 @asynccontextmanager
-async def open_world(path: Path, *, allowed_hosts: Sequence[str] = ()) -> AsyncIterator[World]:
+async def open_world(
+    path: Path, *, allowed_hosts: Sequence[str] = (), hooks: Sequence[Hook] = ()
+) -> AsyncIterator[World]:
     """The app on a fresh file; the engine has joined, and works when told."""
     virtual = VirtualClock()
     clock = NodeClock(virtual)
@@ -121,7 +123,7 @@ async def open_world(path: Path, *, allowed_hosts: Sequence[str] = ()) -> AsyncI
     observer = MetricsObserver(clock.now, version=VERSION)
     options = EngineOptions(name="node-1", callback_base=CALLBACKS, lease=timedelta(seconds=10))
     await real.open()
-    engine = Engine(store, targets, options, clock=clock, ticks=clock.ticks, observers=[observer])
+    engine = Engine(store, targets, options, clock=clock, ticks=clock.ticks, observers=[observer], hooks=hooks)
     await engine.join()
 
     async def metrics() -> tuple[bytes, str]:

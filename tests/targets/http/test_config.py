@@ -122,6 +122,14 @@ def test_headers_and_bodies_of_a_wrong_type_are_refused() -> None:
 def test_only_async_configs_await_a_callback(target: HttpTarget) -> None:
     assert target.awaits_callback(target.check({"url": URL, "mode": "async"}))
     assert not target.awaits_callback(target.check({"url": URL}))
+    for given, waits in (
+        ({"mode": "async"}, True),
+        ({"mode": "sync"}, False),
+        (None, False),
+        ("async", False),
+        ([], False),
+    ):
+        assert target.awaits_callback(target.check({"url": URL}), given) is waits
 
 
 def test_global_headers_are_checked_too() -> None:

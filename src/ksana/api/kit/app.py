@@ -167,6 +167,7 @@ class _App:
             headers=headers,
             services=self._services,
             idempotency=claim_of(headers, method, scope["path"], raw, principal) if route.creates else None,
+            raw=raw,
         )
         return await self._run(route, call)
 

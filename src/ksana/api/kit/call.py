@@ -38,9 +38,10 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class Call(Generic[B, Q]):
-    """One request, parsed: `body` and `query` have the types the route declares, or are None."""
+    """One request, parsed: `body` and `query` have the types the route declares, or are None. `raw` is the body as it
+    came."""
 
-    __slots__ = ("body", "headers", "idempotency", "path", "principal", "query", "request_id", "services")
+    __slots__ = ("body", "headers", "idempotency", "path", "principal", "query", "raw", "request_id", "services")
 
     def __init__(
         self,
@@ -53,6 +54,7 @@ class Call(Generic[B, Q]):
         headers: Mapping[bytes, bytes],
         services: Any,
         idempotency: IdempotencyClaim | None,
+        raw: bytes = b"",
     ) -> None:
         self.path = path
         self.query = query
@@ -62,6 +64,7 @@ class Call(Generic[B, Q]):
         self.headers = headers
         self.services = services
         self.idempotency = idempotency
+        self.raw = raw
 
     def text(self, name: str) -> str:
         """A path parameter declared as `{name}` or `{name:uuid}`."""

@@ -115,7 +115,10 @@ class _Operation:
         if parameters:
             shown["parameters"] = parameters
         if route.raw:
-            shown["requestBody"] = {"required": False, "content": {"*/*": {"schema": {}}}}
+            described = (
+                {} if route.request is None else {"application/json": {"schema": self._schemas.of(route.request)}}
+            )
+            shown["requestBody"] = {"required": False, "content": {**described, "*/*": {"schema": {}}}}
         elif route.request is not None:
             content = {"application/json": {"schema": self._schemas.of(route.request)}}
             shown["requestBody"] = {"required": not route.optional_body, "content": content}

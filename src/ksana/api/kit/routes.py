@@ -84,7 +84,7 @@ class Route(Generic[B, Q]):
     optional_body: bool = False
     """An empty body counts as `{}`."""
     raw: bool = False
-    """The handler gets the body as bytes, whatever its media type."""
+    """The handler gets the body as bytes, whatever its media type; `request` is then only what is said of it."""
     adapt: Adapt | None = None
     """Rewrites the decoded body before it is converted to `request`."""
     errors: tuple[type[KsanaError], ...] = ()

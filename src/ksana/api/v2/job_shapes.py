@@ -153,7 +153,7 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     overlap: OverlapView
     misfire: MisfireView
     timeouts: TimeoutsView
-    on_uncertain: OnUncertain
+    on_uncertain: OnUncertain | None
     created_at: Timestamp
     updated_at: Timestamp
     paused_at: Timestamp | None

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from ksana.api.kit import Input, Timestamp, timestamp
+from ksana.domain.callbacks import CallbackRecord, CallbackStatus, Progress
 from ksana.domain.jobs import Job
 from ksana.domain.outcomes import Exchange, Verdict
 from ksana.domain.queries import FireRecord, Minute
@@ -20,6 +21,14 @@ class TriggerInput(Input, frozen=True):
     """A run asked for by hand; `input` reaches the target (and its templates as `{{input}}`)."""
 
     input: Any = None
+
+
+class ProgressView(msgspec.Struct, frozen=True):
+    """How far a run has come, as its target last said: from 0 to 1, in words, and when."""
+
+    fraction: float | None
+    message: str
+    reported_at: Timestamp
 
 
 class RunView(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +57,7 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: Timestamp | None
     duration_ms: int | None
     error: str
+    progress: ProgressView | None
     input: Any
 
 
@@ -117,16 +127,34 @@ class MinuteView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallbackInput(Input, frozen=True):
-    """How an asynchronous run ended."""
+    """How an asynchronous run ended (`status`), or how far it has come.
 
-    status: Literal["SUCCESS", "FAILED"]
+    Progress puts the deadline of the callback off only if `extend_sec` says by how much, and never beyond the life of
+    the token.
+    """
+
+    status: Literal["SUCCESS", "FAILED"] | None = None
     error: Annotated[str, msgspec.Meta(max_length=65536)] = ""
+    progress: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    message: Annotated[str, msgspec.Meta(max_length=1024)] = ""
+    extend_sec: Annotated[float, msgspec.Meta(gt=0, le=2592000)] | None = None
+
+
+class CallbackView(msgspec.Struct, frozen=True, kw_only=True):
+    """A callback that came, whether it counted, and why not."""
+
+    id: int
+    received_at: Timestamp
+    status: CallbackStatus
+    note: str
+    headers: dict[str, str]
+    body: BodyView
 
 
 _PRIORITY_NAMES: dict[int, Literal["low", "normal", "high"]] = {1: "low", 2: "normal", 3: "high"}
 
 
-def show_run(run: Run, job: Job | None) -> RunView:
+def show_run(run: Run, job: Job | None, progress: Progress | None = None) -> RunView:
     return RunView(
         id=run.id,
         job_id=run.job_id,
@@ -151,7 +179,23 @@ def show_run(run: Run, job: Job | None) -> RunView:
         ended_at=timestamp(run.ended_at),
         duration_ms=_millis(run.started_at, run.ended_at),
         error=run.error,
+        progress=None if progress is None else _progress(progress),
         input=None if run.input is None else msgspec.Raw(run.input),
+    )
+
+
+def _progress(progress: Progress) -> ProgressView:
+    return ProgressView(progress.fraction, progress.message, timestamp(progress.reported_at))
+
+
+def show_callback(record: CallbackRecord) -> CallbackView:
+    return CallbackView(
+        id=record.id,
+        received_at=timestamp(record.received_at),
+        status=record.status,
+        note=record.note,
+        headers=record.headers,
+        body=_body(record.body),
     )
 
 

@@ -12,9 +12,11 @@ from ksana.api.kit.paging import Order, parse_sort
 from ksana.api.services import Services
 from ksana.api.v2.run_shapes import (
     AttemptView,
+    CallbackView,
     MinuteView,
     RunView,
     show_attempt,
+    show_callback,
     show_minute,
     show_run,
 )
@@ -98,6 +100,13 @@ async def attempts(call: Call[None, None]) -> list[AttemptView]:
     return [show_attempt(attempt) for attempt in await engine.store.attempts(run.id)]
 
 
+async def callbacks(call: Call[None, None]) -> list[CallbackView]:
+    """Every callback that came for a run, oldest first, whether it counted or not."""
+    engine = call.services.engine
+    run = await engine.runs.get(call.number("id"))
+    return [show_callback(record) for record in await engine.store.callbacks(run.id)]
+
+
 async def cancel(call: Call[None, None]) -> RunView:
     """End a run that is not over yet."""
     return await _one(call.services, await call.services.engine.runs.cancel(call.number("id")))
@@ -129,7 +138,8 @@ async def _one(services: Services, run: Run) -> RunView:
 async def _shown(services: Services, runs: list[Run]) -> list[RunView]:
     ids = {run.job_id for run in runs if run.job_id is not None}
     jobs = {job.id: job for job in await services.engine.store.get_jobs(ids)} if ids else {}
-    return [show_run(run, None if run.job_id is None else jobs.get(run.job_id)) for run in runs]
+    progress = await services.engine.store.progress([run.id for run in runs]) if runs else {}
+    return [show_run(run, None if run.job_id is None else jobs.get(run.job_id), progress.get(run.id)) for run in runs]
 
 
 def routes() -> list[Route[Any, Any]]:
@@ -165,6 +175,15 @@ def routes() -> list[Route[Any, Any]]:
             Scope.RUN_READ,
             response=list[AttemptView],
             summary="The attempts of a run",
+            errors=(NotFound,),
+        ),
+        Route(
+            "GET",
+            one + "/callbacks",
+            callbacks,
+            Scope.RUN_READ,
+            response=list[CallbackView],
+            summary="The callbacks of a run",
             errors=(NotFound,),
         ),
         Route(

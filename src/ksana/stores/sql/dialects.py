@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ksana.stores.sql.views import MYSQL_SPELLING, POSTGRES_SPELLING, SQLITE_SPELLING, TEXT_FUNCTION, views
+
 _READY = "state IN ('SCHEDULED', 'RETRYING')"
 
 
@@ -31,6 +33,7 @@ def _partial_indexes() -> dict[str, str]:
         "where_deadline": "WHERE deadline_at IS NOT NULL",
         "where_token": "WHERE callback_token IS NOT NULL",
         "where_parent": "WHERE parent_id IS NOT NULL",
+        "where_undelivered": "WHERE due_at IS NOT NULL",
     }
 
 
@@ -58,6 +61,7 @@ SQLITE = Dialect(
         "each_told": "json_each(:told) AS told",
         "told_id": "told.key",
         "position": "instr",
+        **views(SQLITE_SPELLING),
     },
 )
 
@@ -86,6 +90,7 @@ POSTGRES = Dialect(
         "each_told": "json_each_text(CAST(:told AS json)) AS told",
         "told_id": "CAST(told.key AS bigint)",
         "position": "strpos",
+        **views(POSTGRES_SPELLING, TEXT_FUNCTION),
     },
 )
 
@@ -112,6 +117,7 @@ _INNODB = {
     "where_deadline": "",
     "where_token": "",
     "where_parent": "",
+    "where_undelivered": "",
     # A small table is walked whole if nobody forbids it, and a locking read waits for every locked row on its way.
     "by_key": "FORCE INDEX (PRIMARY)",
     "by_due": "FORCE INDEX (ksana_cursors_due)",
@@ -128,6 +134,7 @@ _INNODB = {
     "skip_locked": "FOR UPDATE SKIP LOCKED",
     "returning_id": "",
     "position": "INSTR",
+    **views(MYSQL_SPELLING),
 }
 
 MYSQL = _innodb("mysql", "utf8mb4_0900_bin")

@@ -50,7 +50,7 @@ async def add_jobs(tx: Tx, jobs: Sequence[Job], record: IdempotencyRecord | None
     except UniqueViolation:
         raise _taken(jobs) from None
     await tx.insert(CURSORS, [cursor_to_row(job) for job in jobs])
-    await _tag(tx, jobs)
+    await tag_jobs(tx, jobs)
 
 
 def _taken(jobs: Sequence[Job]) -> AlreadyExists:
@@ -72,7 +72,7 @@ async def change_jobs(tx: Tx, changes: Sequence[JobChange]) -> list[Run]:
     if moved := [cursor_to_row(change.job) for change in changes if change.moves_cursor]:
         await tx.update(CURSORS, moved)
     await tx.run(DROP_TAGS, ids=ids)
-    await _tag(tx, [job for job in jobs if job.deleted_at is None])
+    await tag_jobs(tx, [job for job in jobs if job.deleted_at is None])
     canceled: list[Run] = []
     for change in changes:
         await tx.run(RESTING_RUNS_FOLLOW, version=change.job.version, job_id=change.job.id)
@@ -105,7 +105,8 @@ async def _cancel(tx: Tx, change: JobChange) -> list[Run]:
     return [move.run for move in moves]
 
 
-async def _tag(tx: Tx, jobs: Sequence[Job]) -> None:
+async def tag_jobs(tx: Tx, jobs: Sequence[Job]) -> None:
+    """Make jobs that have none yet findable by their tags."""
     if rows := [(tag, job.id) for job in jobs for tag in dict.fromkeys(job.tags)]:
         await tx.insert(TAGS, rows)
 

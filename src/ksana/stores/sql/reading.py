@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
 from ksana.domain.jobs import Job
@@ -22,6 +22,7 @@ from ksana.stores.sql.statements import (
     JOBS_BY_ID,
     LAST_ATTEMPT_OF_RUN,
     LAST_RUN_IDS,
+    LAST_RUN_IDS_IN,
     NEXT_DUE,
     NEXT_FIRE,
     RUN_BY_TOKEN,
@@ -44,18 +45,19 @@ async def run_by_token(tx: Tx, token: str) -> Run | None:
     return run_from_row(rows[0]) if rows else None
 
 
-async def last_runs(tx: Tx, job_ids: Iterable[int]) -> dict[int, Run]:
-    ids = [row[0] for row in await tx.rows(LAST_RUN_IDS, ids=list(job_ids)) if row[0] is not None]
+async def last_runs(tx: Tx, job_ids: Iterable[int], states: Collection[State]) -> dict[int, Run]:
+    if len(states) == len(State):
+        rows = await tx.rows(LAST_RUN_IDS, ids=list(job_ids))
+    else:
+        rows = await tx.rows(LAST_RUN_IDS_IN, ids=list(job_ids), states=sorted(states))
+    ids = [row[0] for row in rows if row[0] is not None]
     runs = await runs_by_id(tx, ids) if ids else []
     return {run.job_id: run for run in runs if run.job_id is not None}
 
 
 async def attempts(tx: Tx, run_id: int) -> list[Attempt]:
     rows = [tuple(row) for row in await tx.rows(ATTEMPTS_OF_RUN, run_id=run_id)]
-    rows += [
-        (*attempt_row_from_last(run_id, told), *exchange)
-        for told, *exchange in await tx.rows(LAST_ATTEMPT_OF_RUN, run_id=run_id)
-    ]
+    rows += [attempt_row_from_last(row) for row in await tx.rows(LAST_ATTEMPT_OF_RUN, run_id=run_id)]
     return [attempt_from_row(row) for row in rows]
 
 

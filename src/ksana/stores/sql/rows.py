@@ -15,6 +15,7 @@ from ksana.domain.keys import Scope, StoredKey
 from ksana.domain.moves import Move
 from ksana.domain.outcomes import Exchange, Verdict
 from ksana.domain.policies import Priority
+from ksana.domain.queries import Minute
 from ksana.domain.runs import Attempt, Run, Trigger
 from ksana.domain.states import Reason, State
 from ksana.domain.times import from_micros, to_micros
@@ -180,6 +181,7 @@ def claimed_from_rows(rows: Iterable[Row], node_id: int, now: datetime) -> list[
             queue,
             made_by,
             slot_at,
+            _,
             epoch,
             attempt,
             priority,
@@ -280,10 +282,10 @@ def last_attempt_of(attempt: Attempt) -> tuple[Any, ...]:
     )
 
 
-def attempt_row_from_last(run_id: int, told: str) -> tuple[Any, ...]:
-    """The same attempt as a row of its own."""
-    epoch, *others = msgspec.json.decode(told)
-    return (run_id, epoch, *others, None)
+def attempt_row_from_last(row: Row) -> tuple[Any, ...]:
+    """The same attempt as a row of its own, followed by whatever follows here."""
+    run_id, told, *others = row
+    return (run_id, *msgspec.json.decode(told), None, *others)
 
 
 class _ExchangeHead(msgspec.Struct, omit_defaults=True):
@@ -396,6 +398,41 @@ def gap_to_row(gap: Gap) -> tuple[Any, ...]:
         gap.count,
         gap.reason.value,
         to_micros(gap.recorded_at),
+    )
+
+
+def gap_from_row(row: Row) -> Gap:
+    job_id, from_at, to_at, slots, reason, recorded_at = row
+    return Gap(
+        job_id=job_id,
+        from_at=from_micros(from_at),
+        to_at=from_micros(to_at),
+        count=slots,
+        reason=Reason(reason),
+        recorded_at=from_micros(recorded_at),
+    )
+
+
+def minute_to_row(minute: Minute) -> tuple[Any, ...]:
+    return (
+        to_micros(minute.minute_at),
+        minute.kind,
+        minute.state.value,
+        minute.count,
+        minute.busy_ms,
+        minute.late_ms,
+    )
+
+
+def minute_from_row(row: Row) -> Minute:
+    minute_at, kind, state, count, busy_ms, late_ms = row
+    return Minute(
+        minute_at=from_micros(minute_at),
+        kind=kind,
+        state=State(state),
+        count=count,
+        busy_ms=busy_ms,
+        late_ms=late_ms,
     )
 
 

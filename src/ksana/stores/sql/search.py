@@ -113,6 +113,9 @@ def _run_conditions(query: RunQuery) -> _Where:
         where.add("r.parent_id = :parent_id", parent_id=query.parent_id)
     if query.states:
         where.add("r.state IN (:states*)", states=sorted(query.states))
+    if query.reasons:
+        # No reason is NULL, which no list contains.
+        where.add("COALESCE(r.reason, '') IN (:reasons*)", reasons=sorted(reason or "" for reason in query.reasons))
     if query.kind is not None:
         where.add("r.kind = :kind", kind=query.kind)
     if query.tag is not None:
@@ -126,4 +129,8 @@ def _run_conditions(query: RunQuery) -> _Where:
         where.add("COALESCE(r.ended_at, r.due_at) >= :since", since=to_micros(query.since))
     if query.until is not None:
         where.add("COALESCE(r.ended_at, r.due_at) < :until", until=to_micros(query.until))
+    if query.planned_since is not None:
+        where.add("COALESCE(r.slot_at, r.created_at) >= :planned_since", planned_since=to_micros(query.planned_since))
+    if query.planned_until is not None:
+        where.add("COALESCE(r.slot_at, r.created_at) <= :planned_until", planned_until=to_micros(query.planned_until))
     return where

@@ -54,7 +54,7 @@ FRESH_RUNS = RUNS.only(*RUNS.names[:16])
 """What a new run nearly always says; the columns after these have the schema's defaults until something happens."""
 
 DUE_COLUMNS = RUNS.only(
-    *("id", "job_id", "job_version", "surface", "kind", "queue", "made_by", "slot_at", "epoch", "attempt"),
+    *("id", "job_id", "job_version", "surface", "kind", "queue", "made_by", "slot_at", "state", "epoch", "attempt"),
     *("priority", "due_at", "created_at", "started_at", "failures", "reclaims", "callback_token", "parent_id", "step"),
     "input",
 )
@@ -83,10 +83,15 @@ IDEMPOTENCY = _table(
     "scope:text idem_key:text fingerprint:bytes status:int body:bytes created_at:int",
 )
 KEYS = _table("ksana_keys", "id:text name:text digest:bytes scopes:text created_at:int revoked_at:int")
+SEQUENCES = _table("ksana_sequences", "name:text next_id:int")
 
 _RUN = ", ".join(RUNS.names)
 _JOB = "j.id, j.definition, j.version, c.next_slot_at, c.next_fire_at"
 _JOB_FROM = "FROM ksana_jobs j JOIN ksana_cursors c ON c.job_id = j.id"
+_ATTEMPT = ", ".join([*(f"a.{name}" for name in ATTEMPTS.names), "e.head, e.request_body, e.response_body"])
+_ATTEMPT_FROM = "FROM ksana_attempts a LEFT JOIN ksana_exchanges e ON e.run_id = a.run_id AND e.epoch = a.epoch"
+_LAST_ATTEMPT = "r.id, r.last_attempt, e.head, e.request_body, e.response_body"
+_LAST_ATTEMPT_FROM = "FROM ksana_runs r LEFT JOIN ksana_exchanges e ON e.run_id = r.id AND e.epoch = r.epoch - 1"
 
 PING = Statement("SELECT 1")
 
@@ -116,7 +121,8 @@ NEXT_FIRE = Statement(
     "SELECT next_fire_at FROM ksana_cursors WHERE next_fire_at IS NOT NULL ORDER BY next_fire_at LIMIT 1"
 )
 ACTIVE_RUNS = Statement(
-    "SELECT job_id, COUNT(*) FROM ksana_runs {by_live} WHERE job_id IN (:ids*) AND ended_at IS NULL GROUP BY job_id"
+    "SELECT job_id, COUNT(*) FROM ksana_runs {by_live} WHERE job_id IN (:ids*) AND ended_at IS NULL"
+    " AND made_by <> 'apart' GROUP BY job_id"
 )
 RUNS_PRESENT = Statement("SELECT id FROM ksana_runs WHERE id IN (:ids*)")
 
@@ -169,7 +175,7 @@ ADMIT_RUNS = Statement(
 )
 HOLDING_RUNS = Statement(
     "SELECT job_id, COUNT(*) FROM ksana_runs {by_live} WHERE job_id IN (:ids*) AND ended_at IS NULL"
-    " AND state IN ('SCHEDULED', 'RUNNING', 'RETRYING', 'CALLBACK_PENDING') GROUP BY job_id"
+    " AND state IN ('SCHEDULED', 'RUNNING', 'RETRYING', 'CALLBACK_PENDING') AND made_by <> 'apart' GROUP BY job_id"
 )
 WAITED_JOBS = Statement(
     "SELECT DISTINCT job_id FROM ksana_runs {by_live} WHERE job_id IN (:ids*) AND ended_at IS NULL"
@@ -196,16 +202,14 @@ LAST_RUN_IDS = Statement(
     "SELECT (SELECT r.id FROM ksana_runs r WHERE r.job_id = j.id ORDER BY r.id DESC LIMIT 1)"
     " FROM ksana_jobs j WHERE j.id IN (:ids*)"
 )
-ATTEMPTS_OF_RUN = Statement(
-    "SELECT a.run_id, a.epoch, a.number, a.node_id, a.started_at, a.ended_at, a.verdict, a.timed_out, a.code, a.error,"
-    " a.result, e.head, e.request_body, e.response_body FROM ksana_attempts a"
-    " LEFT JOIN ksana_exchanges e ON e.run_id = a.run_id AND e.epoch = a.epoch"
-    " WHERE a.run_id = :run_id ORDER BY a.epoch"
+LAST_RUN_IDS_IN = Statement(
+    # The same, stepping back over runs in other states.
+    "SELECT (SELECT r.id FROM ksana_runs r WHERE r.job_id = j.id AND r.state IN (:states*) ORDER BY r.id DESC LIMIT 1)"
+    " FROM ksana_jobs j WHERE j.id IN (:ids*)"
 )
+ATTEMPTS_OF_RUN = Statement(f"SELECT {_ATTEMPT} {_ATTEMPT_FROM} WHERE a.run_id = :run_id ORDER BY a.epoch")
 LAST_ATTEMPT_OF_RUN = Statement(
-    "SELECT r.last_attempt, e.head, e.request_body, e.response_body FROM ksana_runs r"
-    " LEFT JOIN ksana_exchanges e ON e.run_id = r.id AND e.epoch = r.epoch - 1"
-    " WHERE r.id = :run_id AND r.last_attempt IS NOT NULL"
+    f"SELECT {_LAST_ATTEMPT} {_LAST_ATTEMPT_FROM} WHERE r.id = :run_id AND r.last_attempt IS NOT NULL"
 )
 FIRED_SLOTS = Statement(
     "SELECT job_id, slot_at, state, reason, id, created_at FROM ksana_runs WHERE job_id = :job_id"
@@ -288,3 +292,75 @@ IDEMPOTENT_ANSWER = Statement(
 )
 ALL_KEYS = Statement("SELECT id, name, digest, scopes, created_at, revoked_at FROM ksana_keys ORDER BY created_at, id")
 REVOKE_KEY = Statement("UPDATE ksana_keys SET revoked_at = :now WHERE id = :id AND revoked_at IS NULL")
+
+# Copies to and from other stores
+
+ALL_SEQUENCES = Statement("SELECT name, next_id FROM ksana_sequences ORDER BY name")
+RAISE_SEQUENCE = Statement(
+    # Locks the row even if it stays as it is: whoever restores things that take from this sequence goes one by one.
+    "UPDATE ksana_sequences SET next_id = CASE WHEN next_id < :next_id THEN :next_id ELSE next_id END"
+    " WHERE name = :name"
+)
+TAKE_IDENTITY = Statement("UPDATE ksana_identity SET value = :value WHERE one = 1")
+RAISE_ROLLED = Statement("UPDATE ksana_rolled SET until_at = :until WHERE one = 1 AND until_at < :until")
+JOBS_PRESENT = Statement("SELECT id FROM ksana_jobs WHERE id IN (:ids*)")
+ATTEMPTS_PRESENT = Statement("SELECT run_id, epoch FROM ksana_attempts WHERE run_id IN (:ids*)")
+
+
+class Leg(NamedTuple):
+    """One stretch of a walk: how large the next rows are, in bytes, and the rows themselves."""
+
+    weigh: Statement
+    read: Statement
+
+
+class Walk(NamedTuple):
+    """A table from end to end by its key, whose columns `onward` takes as :key0, :key1 …
+
+    One leg per column, from the rows that differ only in the last one to those that differ in the first: every
+    database finds each in its index, which none of them does for a comparison of all columns at once.
+    """
+
+    start: Leg
+    onward: tuple[Leg, ...]
+    size: Statement
+    last: Statement
+
+
+def _walk(shown: str, source: str, keys: tuple[str, ...], large: tuple[str, ...], only: tuple[str, ...] = ()) -> Walk:
+    weight = " + ".join(["0", *(f"COALESCE(LENGTH({column}), 0)" for column in large)])
+
+    def leg(depth: int, *conditions: str) -> Leg:
+        where = _where(*only, *conditions)
+        rest = f"{source}{where} ORDER BY {', '.join(keys[depth:])} LIMIT :limit"
+        return Leg(Statement(f"SELECT {weight} {rest}"), Statement(f"SELECT {shown} {rest}"))
+
+    same = [f"{key} = :key{depth}" for depth, key in enumerate(keys)]
+    return Walk(
+        leg(0),
+        tuple(leg(depth, *same[:depth], f"{keys[depth]} > :key{depth}") for depth in reversed(range(len(keys)))),
+        Statement(f"SELECT COUNT(*) {source}{_where(*only)}"),
+        Statement(f"SELECT {', '.join(keys)} {source}{_where(*only)} ORDER BY {' DESC, '.join(keys)} DESC LIMIT 1"),
+    )
+
+
+def _where(*conditions: str) -> str:
+    return f" WHERE {' AND '.join(conditions)}" if conditions else ""
+
+
+def walk(table: Table, *keys: str, large: tuple[str, ...] = ()) -> Walk:
+    """All of a table by its key; `large` names the columns that may hold much."""
+    return _walk(", ".join(table.names), f"FROM {table.name}", keys, large)
+
+
+WALK_JOBS = _walk(_JOB, _JOB_FROM, ("j.id",), ("j.definition",))
+WALK_ATTEMPTS = _walk(
+    _ATTEMPT, _ATTEMPT_FROM, ("a.run_id", "a.epoch"), ("a.error", "a.result", "e.request_body", "e.response_body")
+)
+WALK_LAST_ATTEMPTS = _walk(
+    _LAST_ATTEMPT,
+    _LAST_ATTEMPT_FROM,
+    ("r.id",),
+    ("r.last_attempt", "e.request_body", "e.response_body"),
+    only=("r.last_attempt IS NOT NULL",),
+)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from ksana.domain.alerts import Alert, AlertQuery
+from ksana.domain.archive import Exported, Extent, Section
+from ksana.domain.callbacks import CallbackRecord, Heard, Progress
 from ksana.domain.errors import StoreUnavailable
 from ksana.domain.fires import DueJob, Fire
 from ksana.domain.idempotency import IdempotencyRecord
@@ -15,8 +18,23 @@ from ksana.domain.moves import Move
 from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, NodeInfo, Retention, Turn
 from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, RunQuery
 from ksana.domain.runs import Attempt, Run
+from ksana.domain.states import State
 from ksana.domain.times import to_micros
-from ksana.stores.sql import firing, jobs, migrate, nodes, reading, search, sequences, slots, turns, upkeep
+from ksana.stores.sql import (
+    archive,
+    callbacks,
+    firing,
+    jobs,
+    migrate,
+    nodes,
+    outbox,
+    reading,
+    search,
+    sequences,
+    slots,
+    turns,
+    upkeep,
+)
 from ksana.stores.sql.catalog import Catalog
 from ksana.stores.sql.moving import prepare
 from ksana.stores.sql.rows import key_from_row, key_to_row, record_from_row
@@ -97,10 +115,33 @@ class SqlStore:
     ) -> Run:
         return await self._write(lambda tx: firing.add_run(tx, self._catalog, job_id, make, record))
 
-    async def turn(self, moves: Sequence[Move], claim: Claim | None = None) -> Turn:
+    async def turn(self, moves: Sequence[Move], claim: Claim | None = None, alerts: Sequence[Alert] = ()) -> Turn:
         prepared = prepare(moves)
-        rows = await self._write(lambda tx: turns.turn(tx, self._catalog, prepared, claim))
+        rows = await self._write(lambda tx: turns.turn(tx, self._catalog, prepared, claim, alerts))
         return turns.told(rows, claim)
+
+    async def hear(self, heard: Heard) -> bool:
+        return await self._write(lambda tx: callbacks.hear(tx, heard))
+
+    async def callbacks(self, run_id: int) -> list[CallbackRecord]:
+        return await self._read(lambda tx: callbacks.callbacks(tx, run_id))
+
+    async def progress(self, run_ids: Iterable[int]) -> dict[int, Progress]:
+        return await self._read(lambda tx: callbacks.progress(tx, run_ids))
+
+    async def add_attempts(self, attempts: Sequence[Attempt]) -> None:
+        await self._write(lambda tx: callbacks.add_attempts(tx, attempts))
+
+    async def lease_alerts(self, hooks: Sequence[str], now: datetime, until: datetime, limit: int) -> list[Alert]:
+        # Every node asks every second, and there is nearly always nothing to write.
+        due = await self._read(lambda tx: outbox.due_alerts(tx, hooks, now, limit))
+        return await self._write(lambda tx: outbox.lease_alerts(tx, due, until)) if due else []
+
+    async def settle_alerts(self, alerts: Sequence[Alert]) -> None:
+        await self._write(lambda tx: outbox.settle_alerts(tx, alerts))
+
+    async def find_alerts(self, query: AlertQuery) -> Page[Alert]:
+        return await self._read(lambda tx: outbox.find_alerts(tx, query))
 
     async def admit_waiting(self) -> int:
         return await self._write(slots.admit_waiting)
@@ -117,8 +158,8 @@ class SqlStore:
     async def attempts(self, run_id: int) -> list[Attempt]:
         return await self._read(lambda tx: reading.attempts(tx, run_id))
 
-    async def last_runs(self, job_ids: Iterable[int]) -> dict[int, Run]:
-        return await self._read(lambda tx: reading.last_runs(tx, job_ids))
+    async def last_runs(self, job_ids: Iterable[int], states: Collection[State] = frozenset(State)) -> dict[int, Run]:
+        return await self._read(lambda tx: reading.last_runs(tx, job_ids, states))
 
     async def fire_log(self, job_id: int, since: datetime, until: datetime, limit: int) -> list[FireRecord]:
         return await self._read(lambda tx: reading.fire_log(tx, job_id, since, until, limit))
@@ -162,3 +203,12 @@ class SqlStore:
 
     async def revoke_key(self, key_id: str, now: datetime) -> bool:
         return await self._write(lambda tx: tx.run(REVOKE_KEY, id=key_id, now=to_micros(now))) > 0
+
+    async def extent(self, section: Section) -> Extent:
+        return await self._read(lambda tx: archive.extent(tx, section))
+
+    async def export(self, section: Section, after: str | None, limit: int) -> Exported:
+        return await self._read(lambda tx: archive.export(tx, section, after, limit))
+
+    async def restore(self, section: Section, items: Sequence[Any]) -> int:
+        return await self._write(lambda tx: archive.restore(tx, section, items))

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
+from ksana.domain.alerts import Alert
 from ksana.domain.jobs import Job
 from ksana.domain.policies import Priority
 from ksana.domain.ports import Claim, Claimed, Turn
 from ksana.domain.runs import Run
+from ksana.domain.states import State
 from ksana.domain.times import to_micros
 from ksana.stores.sql.catalog import Catalog
 from ksana.stores.sql.moving import Moves, apply_moves
+from ksana.stores.sql.outbox import keep_alerts
 from ksana.stores.sql.rows import Row, claimed_from_rows
 from ksana.stores.sql.statements import CLAIM_RUNS, DUE_COLUMNS, DUE_RUNS, JOB_VERSIONS
 from ksana.stores.sql.tx import Tx
@@ -28,8 +31,10 @@ class TurnRows(NamedTuple):
     jobs: dict[int, Job]
 
 
-async def turn(tx: Tx, catalog: Catalog, moves: Moves, claim: Claim | None) -> TurnRows:
+async def turn(tx: Tx, catalog: Catalog, moves: Moves, claim: Claim | None, alerts: Sequence[Alert] = ()) -> TurnRows:
     lost, admitted = await apply_moves(tx, moves)
+    if alerts and (kept := [alert for alert in alerts if alert.run_id not in lost]):
+        await keep_alerts(tx, kept)
     rows = await _claim(tx, claim) if claim is not None else []
     return TurnRows(lost, admitted, rows, await _jobs_of(tx, catalog, rows) if rows else {})
 
@@ -72,7 +77,7 @@ async def _due(tx: Tx, claim: Claim, priority: Priority, limit: int) -> list[Row
 _ID = DUE_COLUMNS.names.index("id")
 _JOB_ID = DUE_COLUMNS.names.index("job_id")
 _JOB_VERSION = DUE_COLUMNS.names.index("job_version")
-_ATTEMPT = DUE_COLUMNS.names.index("attempt")
+_STATE = DUE_COLUMNS.names.index("state")
 _DUE_AT = DUE_COLUMNS.names.index("due_at")
 
 
@@ -82,8 +87,8 @@ def _due_order(row: Row) -> tuple[int, int]:
 
 async def _jobs_of(tx: Tx, catalog: Catalog, rows: Sequence[Row]) -> dict[int, Job]:
     versions = {(row[_JOB_ID], row[_JOB_VERSION]) for row in rows}
-    # Runs tried before were not at rest when their job last changed, so what they say of its version may be old.
-    return await _jobs(tx, catalog, versions, {row[_JOB_ID] for row in rows if row[_ATTEMPT] > 0})
+    # Runs that are tried again may not have been at rest when their job last changed, and know an older version.
+    return await _jobs(tx, catalog, versions, {row[_JOB_ID] for row in rows if row[_STATE] == State.RETRYING.value})
 
 
 async def with_jobs(tx: Tx, catalog: Catalog, runs: Sequence[Run]) -> list[Claimed]:

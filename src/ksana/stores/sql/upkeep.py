@@ -7,8 +7,11 @@ from datetime import datetime
 from ksana.domain.ports import Retention
 from ksana.domain.queries import Minute
 from ksana.domain.states import FINAL, State
-from ksana.domain.times import from_micros, to_micros
+from ksana.domain.times import to_micros
+from ksana.stores.sql.callbacks import forget_callbacks
 from ksana.stores.sql.nodes import forget_lapsed_nodes
+from ksana.stores.sql.outbox import forget_alerts
+from ksana.stores.sql.rows import minute_from_row
 from ksana.stores.sql.statements import (
     DROP_ATTEMPTS,
     DROP_EXCHANGES,
@@ -44,6 +47,8 @@ async def prune(tx: Tx, retention: Retention) -> int:
     if gone:
         for statement in (DROP_EXCHANGES, DROP_ATTEMPTS, DROP_RUNS):
             await tx.run(statement, ids=sorted(gone))
+        await forget_callbacks(tx, sorted(gone))
+    await forget_alerts(tx, retention.before)
     await tx.run(DROP_GAPS, before=before)
     await tx.run(DROP_IDEMPOTENCY, before=before)
     await forget_lapsed_nodes(tx, retention.now)
@@ -86,7 +91,4 @@ async def minutes(tx: Tx, since: datetime, until: datetime) -> list[Minute]:
     [(rolled,)] = await tx.rows(ROLLED_UNTIL)
     rows = await tx.rows(ROLLED_MINUTES, since=start, until=min(end, max(rolled, start)))
     rows += sorted(await _summed(tx, max(start, rolled), end))
-    return [
-        Minute(minute_at=from_micros(minute_at), kind=kind, state=State(state), count=count, busy_ms=busy, late_ms=late)
-        for minute_at, kind, state, count, busy, late in rows
-    ]
+    return [minute_from_row(row) for row in rows]

@@ -56,9 +56,9 @@ class HttpTarget:
         """The config with its defaults filled in, or InvalidArgument naming every field at fault."""
         return checked(config).plain()
 
-    def awaits_callback(self, config: dict[str, Any]) -> bool:
-        """Whether a run of this config ends by a callback rather than by the answer."""
-        return bool(config.get("mode") == Mode.ASYNC)
+    def awaits_callback(self, config: dict[str, Any], input: Any = None) -> bool:
+        """Whether a run of this config, with that input, ends by a callback rather than by the answer."""
+        return bool(config.get("mode") == Mode.ASYNC) or _asks_for_callback(input)
 
     async def execute(self, context: AttemptContext, config: dict[str, Any]) -> Outcome:
         """Make one attempt. The run's input may replace `body`, and ask for a callback by `mode`: `async`."""
@@ -80,13 +80,17 @@ class HttpTarget:
         given = context.input
         if not isinstance(given, dict):
             return self._plans.plan(config).request(context, False)
-        forced_async = given.get("mode") == Mode.ASYNC
+        forced_async = _asks_for_callback(given)
         body = given.get("body")
         if body is None:
             return self._plans.plan(config).request(context, forced_async)
         field = "body" if isinstance(body, str) else "json"
         replaced = {**config, "body": None, "json": None, field: body}
         return self._plans.compiled(replaced).request(context, forced_async)
+
+
+def _asks_for_callback(input: Any) -> bool:
+    return isinstance(input, dict) and bool(input.get("mode") == Mode.ASYNC)
 
 
 def _with_defaults(headers: Mapping[str, str]) -> dict[str, str]:

@@ -1,0 +1,67 @@
+"""From due cursors to runs: one step adds the runs, records the gaps and moves the cursors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+import msgspec
+
+from ksana.domain.errors import AlreadyExists, NotFound
+from ksana.domain.fires import DueJob, Fire
+from ksana.domain.idempotency import IdempotencyRecord
+from ksana.domain.jobs import Job
+from ksana.domain.ports import Claimed, Fired
+from ksana.domain.runs import Run
+from ksana.stores.json.jobs import keep_gap, remember_answer
+from ksana.stores.json.tables import Tables
+from ksana.stores.json.tx import Tx
+
+
+def fire_due(tx: Tx, now: datetime, limit: int, decide: Callable[[list[DueJob]], list[Fire]]) -> Fired:
+    tables = tx.tables
+    cursors = tables.jobs.due
+    due = [_due(tables, job_id) for _, job_id in cursors[: min(limit, cursors.through(now))]]
+    if not due:
+        return Fired([], [], 0)
+    fires = decide(due)
+    runs: list[Claimed] = []
+    for fire in fires:
+        job = tables.jobs.rows[fire.job_id]
+        runs += [Claimed(run, job) for run in fire.runs if _add(tx, run)]
+        for gap in fire.gaps:
+            keep_gap(tx, gap)
+        moved = msgspec.structs.replace(job, next_slot_at=fire.next_slot_at, next_fire_at=fire.next_fire_at)
+        tx.put(tables.jobs, job.id, moved)
+    return Fired(runs, [gap for fire in fires for gap in fire.gaps], len(due))
+
+
+def _due(tables: Tables, job_id: int) -> DueJob:
+    job = tables.jobs.rows[job_id]
+    assert job.next_slot_at is not None and job.next_fire_at is not None
+    active = 0 if job.overlap.limit is None else len(tables.runs.active[job_id])
+    return DueJob(job, job.next_slot_at, job.next_fire_at, active)
+
+
+def _add(tx: Tx, run: Run) -> bool:
+    """Add a run whose slot has none yet: the slot that has a run is the fire, whatever brought the cursor back here."""
+    runs = tx.tables.runs
+    if run.id in runs.rows:
+        return False
+    if run.job_id is not None and run.slot_at is not None and runs.has_slot(run.job_id, run.slot_at):
+        return False
+    tx.put(runs, run.id, run)
+    return True
+
+
+def add_run(
+    tx: Tx, job_id: int, make: Callable[[Job, int], Run], record: Callable[[Run], IdempotencyRecord] | None
+) -> Run:
+    job = tx.tables.jobs.get(job_id)
+    if job is None:
+        raise NotFound(f"there is no job {job_id}")
+    run = make(job, len(tx.tables.runs.active[job_id]))
+    remember_answer(tx, record(run) if record else None)
+    if not _add(tx, run):
+        raise AlreadyExists(f"there is a run {run.id}, or one of its slot, already")
+    return run

@@ -1,0 +1,69 @@
+"""The outbox of alerts: written with the move they tell of, leased by whoever delivers them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+
+from ksana.domain.alerts import Alert, AlertQuery, AlertState
+from ksana.domain.moves import storable
+from ksana.domain.queries import Page
+from ksana.stores.json.tables import AlertKey, Tables
+from ksana.stores.json.tx import Tx
+
+_replace = msgspec.structs.replace
+_TICK = timedelta(microseconds=1)
+
+
+def keep_alerts(tx: Tx, alerts: Iterable[Alert]) -> None:
+    """Put alerts of moves that were applied into the outbox. One that is there was put there by the same move."""
+    for alert in alerts:
+        if key_of(alert) not in tx.tables.alerts.rows:
+            tx.put(tx.tables.alerts, key_of(alert), alert)
+
+
+def key_of(alert: Alert) -> AlertKey:
+    return alert.run_id, alert.epoch, alert.hook
+
+
+def lease_alerts(tx: Tx, hooks: Sequence[str], now: datetime, until: datetime, limit: int) -> list[Alert]:
+    alerts = tx.tables.alerts
+    due: list[tuple[datetime, AlertKey]] = []
+    for hook in dict.fromkeys(hooks):
+        waiting = alerts.due[hook]
+        due += waiting[: min(limit, waiting.through(now))]
+    leased = [alerts.rows[key] for _, key in sorted(due)[:limit]]
+    leased = [_replace(alert, due_at=until, attempts=alert.attempts + 1) for alert in leased]
+    for alert in leased:
+        tx.put(alerts, key_of(alert), alert)
+    return leased
+
+
+def settle_alerts(tx: Tx, alerts: Sequence[Alert]) -> None:
+    for alert in alerts:
+        stored = tx.tables.alerts.get(key_of(alert))
+        if stored is None or stored.attempts != alert.attempts or stored.state is not AlertState.PENDING:
+            continue
+        settled = _replace(
+            stored, due_at=alert.due_at, state=alert.state, ended_at=alert.ended_at, error=storable(alert.error)
+        )
+        tx.put(tx.tables.alerts, key_of(alert), settled)
+
+
+def find_alerts(tables: Tables, query: AlertQuery) -> Page[Alert]:
+    found = [
+        alert
+        for alert in tables.alerts.rows.values()
+        if query.run_id in (None, alert.run_id) and query.state in (None, alert.state)
+    ]
+    found.sort(key=lambda alert: (-alert.run_id, -alert.epoch, alert.hook))
+    return Page(found[query.offset : query.offset + query.limit], len(found))
+
+
+def forget_alerts(tx: Tx, before: datetime) -> None:
+    """Drop alerts that were delivered, or given up, before that instant. What is still to be delivered stays."""
+    ended = tx.tables.alerts.ended
+    for _, key in ended[: ended.through(before - _TICK)]:
+        tx.drop(tx.tables.alerts, key)

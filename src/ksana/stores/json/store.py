@@ -1,0 +1,226 @@
+"""The Store in one file: each verb is a step on the tables, written down before it is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from ksana.domain.alerts import Alert, AlertQuery
+from ksana.domain.archive import Exported, Extent, Section
+from ksana.domain.callbacks import CallbackRecord, Heard, Progress
+from ksana.domain.errors import StoreUnavailable
+from ksana.domain.fires import DueJob, Fire
+from ksana.domain.idempotency import IdempotencyRecord
+from ksana.domain.jobs import Job
+from ksana.domain.keys import StoredKey
+from ksana.domain.moves import Move
+from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, NodeInfo, Retention, Turn
+from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, RunQuery
+from ksana.domain.runs import Attempt, Run
+from ksana.domain.states import State
+from ksana.stores.json import (
+    archive,
+    callbacks,
+    firing,
+    jobs,
+    keys,
+    nodes,
+    outbox,
+    reading,
+    search,
+    sequences,
+    shared,
+    turns,
+    upkeep,
+)
+from ksana.stores.json.directory import Directory, Step
+from ksana.stores.json.tables import Kept, Tables
+
+T = TypeVar("T")
+
+
+def _system_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class _Line(msgspec.Struct):
+    """A line of the history, of those that are read one by one."""
+
+    attempt: Attempt | None = None
+    callback: CallbackRecord | None = None
+
+
+_line = msgspec.json.Decoder(_Line)
+
+
+class JsonStore:
+    """Jobs and runs in `jobs.json` of a directory."""
+
+    # One turn is written while the next is being gathered; more would only wait in line.
+    parallelism = 2
+
+    def __init__(self, directory: Path, now: Callable[[], datetime] = _system_now) -> None:
+        self._path = directory
+        self._now = now
+        self._open: Directory | None = None
+
+    async def open(self) -> None:
+        if self._open is None:
+            self._open = shared.enter(self._path, self._now)
+
+    async def close(self) -> None:
+        directory, self._open = self._open, None
+        if directory is not None:
+            await shared.leave(directory)
+
+    @property
+    def _directory(self) -> Directory:
+        if self._open is None:
+            raise StoreUnavailable(f"{self._path} is not open")
+        return self._open
+
+    @property
+    def _tables(self) -> Tables:
+        return self._directory.tables
+
+    async def _write(self, step: Step[T]) -> T:
+        return await self._directory.change(step)
+
+    async def ping(self) -> None:
+        _ = self._tables
+
+    async def identity(self) -> int:
+        if self._tables.standing.rows:
+            return self._tables.stands.identity
+        return await self._write(sequences.identity)
+
+    async def reserve_ids(self, what: str, count: int) -> range:
+        return await self._write(lambda tx: sequences.reserve(tx, what, count))
+
+    async def add_jobs(self, new: Sequence[Job], record: IdempotencyRecord | None = None) -> None:
+        await self._write(lambda tx: jobs.add_jobs(tx, new, record))
+
+    async def change_jobs(self, changes: Sequence[JobChange]) -> list[Run]:
+        return await self._write(lambda tx: jobs.change_jobs(tx, changes))
+
+    async def get_jobs(self, ids: Iterable[int]) -> list[Job]:
+        return reading.jobs_by_id(self._tables, ids)
+
+    async def find_jobs(self, query: JobQuery) -> Page[Job]:
+        return search.find_jobs(self._tables, query)
+
+    async def fire_due(self, now: datetime, limit: int, decide: Callable[[list[DueJob]], list[Fire]]) -> Fired:
+        return await self._write(lambda tx: firing.fire_due(tx, now, limit, decide))
+
+    async def next_fire_at(self) -> datetime | None:
+        return reading.next_fire_at(self._tables)
+
+    async def next_due_at(self, queues: Sequence[str]) -> datetime | None:
+        return reading.next_due_at(self._tables, queues)
+
+    async def add_run(
+        self, job_id: int, make: Callable[[Job, int], Run], record: Callable[[Run], IdempotencyRecord] | None = None
+    ) -> Run:
+        return await self._write(lambda tx: firing.add_run(tx, job_id, make, record))
+
+    async def turn(self, moves: Sequence[Move], claim: Claim | None = None, alerts: Sequence[Alert] = ()) -> Turn:
+        return await self._write(lambda tx: turns.turn(tx, moves, claim, alerts))
+
+    async def hear(self, heard: Heard) -> bool:
+        return await self._write(lambda tx: callbacks.hear(tx, heard))
+
+    async def callbacks(self, run_id: int) -> list[CallbackRecord]:
+        return [self._kept(place) for place in self._tables.callbacks.places(run_id)]
+
+    async def progress(self, run_ids: Iterable[int]) -> dict[int, Progress]:
+        return callbacks.progress(self._tables, run_ids)
+
+    async def add_attempts(self, attempts: Sequence[Attempt]) -> None:
+        await self._write(lambda tx: callbacks.add_attempts(tx, attempts))
+
+    async def lease_alerts(self, hooks: Sequence[str], now: datetime, until: datetime, limit: int) -> list[Alert]:
+        return await self._write(lambda tx: outbox.lease_alerts(tx, hooks, now, until, limit))
+
+    async def settle_alerts(self, alerts: Sequence[Alert]) -> None:
+        await self._write(lambda tx: outbox.settle_alerts(tx, alerts))
+
+    async def find_alerts(self, query: AlertQuery) -> Page[Alert]:
+        return outbox.find_alerts(self._tables, query)
+
+    async def admit_waiting(self) -> int:
+        return await self._write(turns.admit_waiting)
+
+    async def get_runs(self, ids: Iterable[int]) -> list[Run]:
+        return reading.runs_by_id(self._tables, ids)
+
+    async def run_by_token(self, token: str) -> Run | None:
+        return reading.run_by_token(self._tables, token)
+
+    async def find_runs(self, query: RunQuery) -> Page[Run]:
+        return search.find_runs(self._tables, query)
+
+    async def attempts(self, run_id: int) -> list[Attempt]:
+        return [self._kept(place) for place in self._tables.attempts.places(run_id)]
+
+    async def last_runs(self, job_ids: Iterable[int], states: Collection[State] = frozenset(State)) -> dict[int, Run]:
+        return reading.last_runs(self._tables, job_ids, states)
+
+    async def fire_log(self, job_id: int, since: datetime, until: datetime, limit: int) -> list[FireRecord]:
+        return reading.fire_log(self._tables, job_id, since, until, limit)
+
+    async def join(self, name: str, now: datetime, lease: timedelta) -> NodeInfo:
+        return await self._write(lambda tx: nodes.join(tx, name, now, lease))
+
+    async def beat(self, node_id: int, now: datetime, lease: timedelta) -> Heartbeat:
+        return await self._write(lambda tx: nodes.beat(tx, node_id, now, lease))
+
+    async def leave(self, node_id: int) -> None:
+        await self._write(lambda tx: nodes.leave(tx, node_id))
+
+    async def nodes(self) -> list[NodeInfo]:
+        return nodes.all_nodes(self._tables)
+
+    async def lapsed(self, now: datetime, limit: int) -> list[Claimed]:
+        return nodes.lapsed(self._tables, now, limit)
+
+    async def prune(self, retention: Retention) -> int:
+        return await self._write(lambda tx: upkeep.prune(tx, retention))
+
+    async def roll_up(self, until: datetime) -> int:
+        return await self._write(lambda tx: upkeep.roll_up(tx, until))
+
+    async def minutes(self, since: datetime, until: datetime) -> list[Minute]:
+        return upkeep.minutes(self._tables, since, until)
+
+    async def counts(self, now: datetime) -> Counts:
+        return reading.counts(self._tables, now)
+
+    async def find_idempotency(self, scope: str, key: str) -> IdempotencyRecord | None:
+        return self._tables.answers.get((scope, key))
+
+    async def add_key(self, key: StoredKey) -> None:
+        await self._write(lambda tx: keys.add(tx, key))
+
+    async def keys(self) -> list[StoredKey]:
+        return keys.all_keys(self._tables)
+
+    async def revoke_key(self, key_id: str, now: datetime) -> bool:
+        return await self._write(lambda tx: keys.revoke(tx, key_id, now))
+
+    async def extent(self, section: Section) -> Extent:
+        return archive.extent(self._tables, section)
+
+    async def export(self, section: Section, after: str | None, limit: int) -> Exported:
+        return archive.export(self._tables, self._kept, section, after, limit)
+
+    async def restore(self, section: Section, items: Sequence[Any]) -> int:
+        return await self._write(lambda tx: archive.restore(tx, section, items))
+
+    def _kept(self, place: Kept) -> Any:
+        """What is in the history and nowhere else."""
+        line = _line.decode(self._directory.read_history(place))
+        return line.attempt or line.callback

@@ -1,0 +1,151 @@
+"""The ledger of callbacks, and how far runs have come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from ksana.domain.callbacks import CallbackRecord, CallbackStatus, Heard, Progress
+from ksana.domain.runs import Attempt
+from ksana.domain.times import from_micros, to_micros
+from ksana.stores.sql.moving import apply_moves, prepare
+from ksana.stores.sql.outbox import keep_alerts
+from ksana.stores.sql.rows import (
+    Row,
+    attempt_to_row,
+    exchange_to_row,
+    instant_or_none,
+    micros_or_none,
+    storable,
+)
+from ksana.stores.sql.statements import ATTEMPTS, EXCHANGES, RUNS_PRESENT, Statement, Table
+from ksana.stores.sql.tx import Tx
+
+CALLBACKS = Table(
+    "ksana_callbacks",
+    (
+        ("id", "int"),
+        ("run_id", "int"),
+        ("received_at", "int"),
+        ("status", "text"),
+        ("note", "text"),
+        ("headers", "bytes"),
+        ("body", "bytes"),
+    ),
+)
+PROGRESS = Table(
+    "ksana_progress",
+    (
+        ("run_id", "int"),
+        ("attempt", "int"),
+        ("millionths", "int"),
+        ("message", "text"),
+        ("reported_at", "int"),
+        ("limit_at", "int"),
+    ),
+)
+
+CALLBACKS_OF_RUN = Statement(
+    f"SELECT {', '.join(CALLBACKS.names)} FROM ksana_callbacks WHERE run_id = :run_id ORDER BY id"
+)
+LOCK_PROGRESS = Statement("SELECT run_id FROM ksana_progress {by_key} WHERE run_id IN (:ids*) {for_update}")
+PROGRESS_OF_RUNS = Statement(f"SELECT {', '.join(PROGRESS.names)} FROM ksana_progress WHERE run_id IN (:ids*)")
+DROP_CALLBACKS = Statement("DELETE FROM ksana_callbacks WHERE run_id IN (:ids*)")
+DROP_PROGRESS = Statement("DELETE FROM ksana_progress WHERE run_id IN (:ids*)")
+
+_MILLION = 1_000_000
+_decode_headers = msgspec.json.Decoder(dict[str, str]).decode
+
+
+async def hear(tx: Tx, heard: Heard) -> bool:
+    if heard.move is not None:
+        lost, _ = await apply_moves(tx, prepare([heard.move]))
+        if lost:
+            return False
+    await tx.insert(CALLBACKS, [callback_to_row(heard.record)])
+    if heard.progress is not None:
+        await _keep_progress(tx, heard.progress)
+    if heard.alerts:
+        await keep_alerts(tx, heard.alerts)
+    return True
+
+
+async def _keep_progress(tx: Tx, progress: Progress) -> None:
+    row = progress_to_row(progress)
+    if await tx.insert_new(PROGRESS, [row]) == 0:
+        await tx.rows(LOCK_PROGRESS, ids=[progress.run_id])
+        await tx.update(PROGRESS, [row])
+
+
+async def callbacks(tx: Tx, run_id: int) -> list[CallbackRecord]:
+    return [callback_from_row(row) for row in await tx.rows(CALLBACKS_OF_RUN, run_id=run_id)]
+
+
+async def progress(tx: Tx, run_ids: Iterable[int]) -> dict[int, Progress]:
+    return {row[0]: progress_from_row(row) for row in await tx.rows(PROGRESS_OF_RUNS, ids=list(run_ids))}
+
+
+async def add_attempts(tx: Tx, attempts: Sequence[Attempt]) -> None:
+    present = {row[0] for row in await tx.rows(RUNS_PRESENT, ids=[attempt.run_id for attempt in attempts])}
+    # One by one: whether its exchange is kept hangs on whether the attempt was new.
+    for attempt in attempts:
+        is_new = attempt.run_id in present and await tx.insert_new(ATTEMPTS, [attempt_to_row(attempt)])
+        if is_new and attempt.exchange is not None:
+            await tx.insert(EXCHANGES, [exchange_to_row(attempt, attempt.exchange)])
+
+
+async def forget_callbacks(tx: Tx, run_ids: Sequence[int]) -> None:
+    """Drop what was said of runs that are forgotten."""
+    await tx.run(DROP_CALLBACKS, ids=run_ids)
+    await tx.run(DROP_PROGRESS, ids=run_ids)
+
+
+def callback_to_row(record: CallbackRecord) -> tuple[Any, ...]:
+    headers = {storable(name): storable(value) for name, value in record.headers.items()}
+    return (
+        record.id,
+        record.run_id,
+        to_micros(record.received_at),
+        record.status.value,
+        storable(record.note),
+        msgspec.json.encode(headers),
+        record.body,
+    )
+
+
+def callback_from_row(row: Row) -> CallbackRecord:
+    id, run_id, received_at, status, note, headers, body = row
+    return CallbackRecord(
+        id=id,
+        run_id=run_id,
+        received_at=from_micros(received_at),
+        status=CallbackStatus(status),
+        note=note,
+        headers=_decode_headers(headers),
+        body=bytes(body),
+    )
+
+
+def progress_to_row(progress: Progress) -> tuple[Any, ...]:
+    return (
+        progress.run_id,
+        progress.attempt,
+        None if progress.fraction is None else round(progress.fraction * _MILLION),
+        storable(progress.message),
+        to_micros(progress.reported_at),
+        micros_or_none(progress.limit_at),
+    )
+
+
+def progress_from_row(row: Row) -> Progress:
+    run_id, attempt, millionths, message, reported_at, limit_at = row
+    return Progress(
+        run_id=run_id,
+        attempt=attempt,
+        fraction=None if millionths is None else millionths / _MILLION,
+        message=message,
+        reported_at=from_micros(reported_at),
+        limit_at=instant_or_none(limit_at),
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import sqlite3
+import sys
 import threading
 from collections.abc import Awaitable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +31,7 @@ _GROUP = 256
 _PIECES = (256, 64, 16, 4, 1)
 _READERS = 2
 _BUSY = 10.0
+_SWITCH = 0.0002
 # Halves of characters, integers beyond 64 bits, values beyond a gigabyte: the value is at fault, not the file.
 _UNFIT = (UnicodeEncodeError, OverflowError, sqlite3.DataError)
 _TROUBLE = (*_UNFIT, sqlite3.Error)
@@ -196,6 +198,9 @@ class SqliteDatabase:
         self._reader_connections: list[sqlite3.Connection] = []
 
     async def open(self) -> None:
+        # After every statement the writer asks for the interpreter's lock, and a busy loop keeps it for this long: with
+        # the default of 5 ms a commit would mostly wait, with this the two work side by side.
+        sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH))
         self._path.parent.mkdir(parents=True, exist_ok=True)
         connection = await asyncio.to_thread(self._connect_writer)
         self._thread = threading.Thread(target=self._write_loop, args=(connection,), name="ksana-sqlite", daemon=True)

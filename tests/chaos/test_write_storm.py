@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -18,8 +19,8 @@ from typing import Any
 import aiohttp
 
 KILLS = 20
-PER_LIFE = 40
-PER_SECOND = 200
+PER_LIFE = 60
+SENDERS = 8
 JOB = {
     "type": "http",
     "http": {"method": "POST", "url": "http://127.0.0.1:9/never"},
@@ -36,24 +37,25 @@ class Storm:
         self.changes = 0
 
     async def rage(self, server: "Server") -> None:
-        """Send changes at the wanted pace until enough are acknowledged, then cut the power under the rest."""
+        """Have many send changes at once until enough are acknowledged, then cut the power under the rest."""
+        wanted, enough = self.changes + PER_LIFE, asyncio.Event()
         async with aiohttp.ClientSession(server.url) as session:
-            enough = asyncio.Event()
-            sending = asyncio.ensure_future(self._send(session, enough))
+            senders = [asyncio.ensure_future(self._send(session, wanted, enough)) for _ in range(SENDERS)]
             await asyncio.wait_for(enough.wait(), 30)
             server.kill()
-            sending.cancel()
-            await asyncio.gather(sending, return_exceptions=True)
+            await asyncio.gather(*senders)
 
-    async def _send(self, session: aiohttp.ClientSession, enough: asyncio.Event) -> None:
-        async with asyncio.TaskGroup() as group:
-            wanted = self.changes + PER_LIFE
-            while True:
-                for _ in range(PER_SECOND // 50):
-                    group.create_task(self._change(session, wanted, enough))
-                await asyncio.sleep(1 / 50)
+    async def _send(self, session: aiohttp.ClientSession, wanted: int, enough: asyncio.Event) -> None:
+        """Send one change after the other, until the server is gone."""
+        while True:
+            try:
+                await self._change(session)
+            except aiohttp.ClientError:
+                return
+            if self.changes >= wanted:
+                enough.set()
 
-    async def _change(self, session: aiohttp.ClientSession, wanted: int, enough: asyncio.Event) -> None:
+    async def _change(self, session: aiohttp.ClientSession) -> None:
         number = sum(map(len, self.under_way.values()))
         known = list(self.names)
         id = f"job-{number}" if number % 3 or not known else known[number % len(known)]
@@ -61,15 +63,10 @@ class Storm:
         self.under_way.setdefault(id, set()).add(name)
         body = {"name": name} if id in self.names else {**JOB, "id": id, "name": name}
         method, path = ("PATCH", f"/jobs/{id}") if id in self.names else ("POST", "/jobs")
-        try:
-            async with session.request(method, path, json=body) as answer:
-                assert answer.status in (200, 201), await answer.text()
-                self.names[id] = (await answer.json())["name"]
-                self.changes += 1
-        except aiohttp.ClientError:
-            return
-        if self.changes >= wanted:
-            enough.set()
+        async with session.request(method, path, json=body) as answer:
+            assert answer.status in (200, 201), await answer.text()
+            self.names[id] = (await answer.json())["name"]
+            self.changes += 1
 
     def check(self, jobs: list[dict[str, Any]]) -> None:
         """Everything acknowledged is there; a name is the one acknowledged last, or one that was on its way."""
@@ -85,16 +82,17 @@ class Server:
     """A real server in a process of its own, forked from one that has imported everything: of the second that a start
     takes, nearly all is importing, and there are many starts here."""
 
-    def __init__(self, process: ForkServerProcess, log: Path) -> None:
+    def __init__(self, process: ForkServerProcess) -> None:
         self._process = process
-        self._log = log
         self.url = ""
 
-    async def ready(self) -> None:
-        async with asyncio.timeout(30):
-            while (found := re.search(r"http://[\w.]+:\d+", _text(self._log))) is None:
-                assert self._process.is_alive(), _text(self._log)
-                await asyncio.sleep(0.01)
+    async def listens(self, output: asyncio.StreamReader) -> None:
+        """Wait for the address the server says it listens on."""
+        said = ""
+        while (found := re.search(r"http://[\w.]+:\d+", said)) is None:
+            line = (await asyncio.wait_for(output.readline(), 30)).decode()
+            assert line, f"it ended; it said:\n{said}"
+            said += line
         self.url = found.group()
 
     def kill(self) -> None:
@@ -107,34 +105,41 @@ class Server:
         return self._process.exitcode
 
 
-def _text(log: Path) -> str:
-    return log.read_text() if log.exists() else ""
-
-
 @asynccontextmanager
-async def serving(directory: Path, number: int) -> AsyncIterator[Server]:
-    log = directory.with_name(f"output-{number}.log")
+async def serving(directory: Path) -> AsyncIterator[Server]:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["ksana.app", "ksana.cli.serve", "ksana.stores.json.store", "uvicorn", __name__])
-    process = context.Process(target=_serve, args=(directory, log))
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_serve, args=(directory, theirs))
     process.start()
-    server = Server(process, log)
+    theirs.close()
+    server = Server(process)
+    output = asyncio.StreamReader()
+    pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(output), os.fdopen(os.dup(ours.fileno()), "rb")
+    )
+    ours.close()
     try:
-        await server.ready()
+        await server.listens(output)
+        # Whatever it says from here on is taken from it, so that it never waits for a reader.
+        rest = asyncio.ensure_future(output.read())
         yield server
+        server.kill()
+        await rest
     finally:
         server.kill()
         process.close()
+        pipe.close()
 
 
-def _serve(directory: Path, log: Path) -> None:
+def _serve(directory: Path, output: Connection) -> None:
     from ksana.cli import main
 
     # The one it was forked from does not know these signals.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
+    os.dup2(output.fileno(), 1)
+    os.dup2(output.fileno(), 2)
+    output.close()
     sys.argv = ["ksana", "serve", "--port", "0", "--store", f"json:{directory}", "--log-level", "info"]
     main()
 
@@ -177,11 +182,11 @@ async def test_a_storm_of_changes_survives_twenty_power_cuts(tmp_path: Path) -> 
     directory = tmp_path / "data"
     storm = Storm()
     with watched(directory / "jobs.json"):
-        for number in range(KILLS):
-            async with serving(directory, number) as server:
+        for _ in range(KILLS):
+            async with serving(directory) as server:
                 await storm.rage(server)
             storm.check(json.loads((directory / "jobs.json").read_bytes())["jobs"])
-        async with serving(directory, KILLS) as server:
+        async with serving(directory) as server:
             async with aiohttp.ClientSession(server.url) as session, session.get("/jobs") as answer:
                 storm.check(await answer.json())
             assert await server.stop() == 0

@@ -84,6 +84,7 @@ def is_documented(job: Job) -> bool:
         job.surface == SURFACE
         and job.target.kind == KIND
         and job.ref != ""
+        and not job.unique_name
         and job.schedule is not None
         and (job.next_slot_at is None) == (job.next_fire_at is None)
         and "json" not in config

@@ -15,7 +15,7 @@ from ksana.stores.sql.statements import END_LOCKED_RUNS, LAST_ATTEMPTS, RUNS_AT_
 from ksana.stores.sql.tx import Told, UniqueViolation
 
 _DUPLICATE = 1062
-_EXISTS = frozenset({1050, 1061, _DUPLICATE})
+_EXISTS = frozenset({1050, 1060, 1061, _DUPLICATE})
 
 
 def error_code(error: Exception) -> int:

@@ -21,6 +21,11 @@ def _partial_indexes() -> dict[str, str]:
     """Databases with partial indexes keep each index as small as the rows it is for."""
     return {
         "ready": _READY,
+        "waits": "state = 'WAITING'",
+        "holds": "state IN ('SCHEDULED', 'RUNNING', 'RETRYING', 'CALLBACK_PENDING')",
+        "held": "state = 'RUNNING'",
+        "by_held": "",
+        "slim_indexes": "SELECT 1",
         "ready_column": "",
         "ready_index": "queue, priority, due_at, id",
         "live_index": "job_id, state, created_at, id",
@@ -108,6 +113,18 @@ _INNODB = {
     "ready_column": f", ready TINYINT AS (CASE WHEN {_READY} THEN 1 END) VIRTUAL",
     "ready_index": "ready, queue, priority, due_at, id",
     "live_index": "job_id, ended_at, state, created_at, id",
+    # Every index on a column that a claim or an end changes is written each time, and here none is partial: runs under
+    # way are found by their state, and the live ones of a job by a column that changes only when they stop to wait.
+    "slim_indexes": (
+        "ALTER TABLE ksana_runs"
+        " ADD COLUMN waits TINYINT AS (CASE WHEN state = 'WAITING' THEN 1 ELSE 0 END) VIRTUAL,"
+        " DROP INDEX ksana_runs_node, DROP INDEX ksana_runs_live,"
+        " ADD INDEX ksana_runs_live (job_id, ended_at, waits, created_at, id)"
+    ),
+    "waits": "waits = 1",
+    "holds": "waits = 0",
+    "held": "state = 'RUNNING' AND ended_at IS NULL",
+    "by_held": "FORCE INDEX (ksana_runs_ended)",
     "where_planned": "",
     "where_slot": "",
     "where_ready": "",

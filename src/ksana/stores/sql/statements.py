@@ -166,7 +166,7 @@ NEXT_DUE = Statement(
 )
 WAITING_RUNS = Statement(
     # Locked, so that a run canceled at this moment is either seen as canceled or cannot be.
-    "SELECT id FROM ksana_runs {by_live} WHERE job_id = :job_id AND ended_at IS NULL AND state = 'WAITING'"
+    "SELECT id FROM ksana_runs {by_live} WHERE job_id = :job_id AND ended_at IS NULL AND {waits}"
     # Ids come in blocks per node, so they do not tell who came first.
     " AND reason = 'slot' ORDER BY created_at, id LIMIT :limit {for_update}"
 )
@@ -175,11 +175,11 @@ ADMIT_RUNS = Statement(
 )
 HOLDING_RUNS = Statement(
     "SELECT job_id, COUNT(*) FROM ksana_runs {by_live} WHERE job_id IN (:ids*) AND ended_at IS NULL"
-    " AND state IN ('SCHEDULED', 'RUNNING', 'RETRYING', 'CALLBACK_PENDING') AND made_by <> 'apart' GROUP BY job_id"
+    " AND {holds} AND made_by <> 'apart' GROUP BY job_id"
 )
 WAITED_JOBS = Statement(
     "SELECT DISTINCT job_id FROM ksana_runs {by_live} WHERE job_id IN (:ids*) AND ended_at IS NULL"
-    " AND state = 'WAITING' AND reason = 'slot'"
+    " AND {waits} AND reason = 'slot'"
 )
 ALL_WAITED_JOBS = Statement(
     "SELECT DISTINCT job_id FROM ksana_runs WHERE state = 'WAITING' AND reason = 'slot' AND ended_at IS NULL"
@@ -234,10 +234,11 @@ FORGET_HEARD = Statement(
     "DELETE FROM ksana_taken WHERE node_id = :node_id AND epoch = :epoch AND run_id IN (:run_ids*)"
 )
 FORGET_UNHEARD = Statement("DELETE FROM ksana_taken WHERE node_id NOT IN (SELECT id FROM ksana_nodes)")
-HELD_NODES = Statement("SELECT DISTINCT node_id FROM ksana_runs WHERE node_id IS NOT NULL")
+HELD_NODES = Statement("SELECT DISTINCT node_id FROM ksana_runs {by_held} WHERE {held} AND node_id IS NOT NULL")
 LIVE_NODES = Statement("SELECT id FROM ksana_nodes WHERE lease_until > :now")
 RUNS_OF_NODES = Statement(
-    f"SELECT {_RUN} FROM ksana_runs WHERE node_id IN (:node_ids*) ORDER BY node_id, id LIMIT :limit"
+    f"SELECT {_RUN} FROM ksana_runs {{by_held}} WHERE {{held}} AND node_id IN (:node_ids*)"
+    " ORDER BY node_id, id LIMIT :limit"
 )
 LAPSED_NODES = Statement("SELECT id FROM ksana_nodes WHERE lease_until <= :now")
 PAST_DEADLINE = Statement(f"SELECT {_RUN} FROM ksana_runs WHERE deadline_at <= :now ORDER BY deadline_at LIMIT :limit")

@@ -2,3 +2,5 @@
 -- moment anyway, saves a row and an index entry for each of them.
 
 ALTER TABLE ksana_runs ADD COLUMN last_attempt {text} NULL;
+
+{slim_indexes};

@@ -154,5 +154,5 @@ async def _move(tx: Tx, change: Change, ids: list[int]) -> list[int]:
 async def _set_last_attempts_apart(tx: Tx, ids: list[int]) -> None:
     """A run that goes on after it had ended: what ended it then was not the last attempt."""
     if rows := await tx.rows(LAST_ATTEMPTS_OF_RUNS, ids=ids):
-        await tx.insert_new(ATTEMPTS, [attempt_row_from_last(row) for row in rows])
+        await tx.insert_new(ATTEMPTS, [attempt_row_from_last(row)[: len(ATTEMPTS.names)] for row in rows])
         await tx.run(FORGET_LAST_ATTEMPTS, ids=[row[0] for row in rows])

@@ -231,7 +231,7 @@ def about(move: Move) -> About:
         ended_at,
         run.error,
         # The run's own row tells of the attempt if it was the last one and has no result to keep.
-        attempt is not None and ended_at is not None and attempt.result is None,
+        attempt is not None and ended_at is not None and (attempt.result is None or _is_result_the_answer(attempt)),
     )
 
 
@@ -279,13 +279,20 @@ def last_attempt_of(attempt: Attempt) -> tuple[Any, ...]:
         int(attempt.timed_out),
         attempt.code,
         storable(attempt.error) or None,
+        int(attempt.result is not None),
     )
+
+
+def _is_result_the_answer(attempt: Attempt) -> bool:
+    """What a target answered over the wire is mostly its result too; it is not kept twice."""
+    return attempt.exchange is not None and attempt.result is attempt.exchange.response_body
 
 
 def attempt_row_from_last(row: Row) -> tuple[Any, ...]:
     """The same attempt as a row of its own, followed by whatever follows here."""
-    run_id, told, *others = row
-    return (run_id, *msgspec.json.decode(told), None, *others)
+    run_id, told, *exchange = row
+    *others, is_result_the_answer = msgspec.json.decode(told)
+    return (run_id, *others, exchange[-1] if exchange and is_result_the_answer else None, *exchange)
 
 
 class _ExchangeHead(msgspec.Struct, omit_defaults=True):
@@ -299,14 +306,37 @@ class _ExchangeHead(msgspec.Struct, omit_defaults=True):
 
 
 def exchange_to_row(attempt: Attempt, exchange: Exchange) -> tuple[Any, ...]:
+    return (attempt.run_id, attempt.epoch, _head_of(exchange), exchange.request_body, exchange.response_body)
+
+
+def _head_of(exchange: Exchange) -> bytes:
     head = _ExchangeHead(
-        storable(exchange.request_line),
-        _storable_headers(exchange.request_headers),
+        exchange.request_line,
+        exchange.request_headers,
         exchange.response_code,
-        _storable_headers(exchange.response_headers),
+        exchange.response_headers,
         exchange.truncated,
     )
-    return (attempt.run_id, attempt.epoch, msgspec.json.encode(head), exchange.request_body, exchange.response_body)
+    try:
+        encoded = _encode_head(head)
+    except UnicodeEncodeError:
+        encoded = b""
+    if encoded and _ENCODED_NUL not in encoded:
+        return encoded
+    # Something in it that not every database takes: looked for only now, for it is rare and there are many headers.
+    return _encode_head(
+        _ExchangeHead(
+            storable(exchange.request_line),
+            _storable_headers(exchange.request_headers),
+            exchange.response_code,
+            _storable_headers(exchange.response_headers),
+            exchange.truncated,
+        )
+    )
+
+
+_encode_head = msgspec.json.Encoder().encode
+_ENCODED_NUL = rb"\u0000"
 
 
 def _storable_headers(headers: dict[str, str]) -> dict[str, str]:

@@ -149,7 +149,7 @@ ENDED_AS_TOLD = Statement(
     " AND last_attempt = told.value"
 )
 LAST_ATTEMPTS_OF_RUNS = Statement(
-    "SELECT id, last_attempt FROM ksana_runs WHERE id IN (:ids*) AND last_attempt IS NOT NULL"
+    f"SELECT {_LAST_ATTEMPT} {_LAST_ATTEMPT_FROM} WHERE r.id IN (:ids*) AND r.last_attempt IS NOT NULL"
 )
 FORGET_LAST_ATTEMPTS = Statement("UPDATE ksana_runs {by_key} SET last_attempt = NULL WHERE id IN (:ids*)")
 DUE_RUNS = Statement(

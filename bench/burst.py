@@ -66,7 +66,7 @@ class _Stopwatch:
     def check(self, config: dict[str, Any]) -> dict[str, Any]:
         return config
 
-    def awaits_callback(self, config: dict[str, Any]) -> bool:
+    def awaits_callback(self, config: dict[str, Any], input: Any = None) -> bool:
         return False
 
     async def execute(self, context: AttemptContext, config: dict[str, Any]) -> Outcome:

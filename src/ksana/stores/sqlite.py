@@ -106,9 +106,12 @@ class SqliteTx:
         return text
 
     async def update(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-        text = _update(table)
         try:
-            self._connection.executemany(text, [(*row[1:], row[0]) for row in rows])
+            if any(kind == "bytes" for _, kind in table.columns):
+                self._connection.executemany(_update(table), [(*row[1:], row[0]) for row in rows])
+            else:
+                # Values that JSON can hold go in one step, as rows come out in one.
+                self._execute(_update_packed(table), (msgspec.json.encode(rows).decode(),))
         except sqlite3.IntegrityError as error:
             raise UniqueViolation(str(error)) from error
 
@@ -148,6 +151,12 @@ def _with_bytes(row: tuple[Any, ...], places: list[int]) -> tuple[Any, ...]:
 def _update(table: Table) -> str:
     key, *others = table.names
     return f"UPDATE {table.name} SET {', '.join(f'{name} = ?' for name in others)} WHERE {key} = ?"
+
+
+def _update_packed(table: Table) -> str:
+    (key, _), *others = table.columns
+    changes = ", ".join(f"{name} = json_extract(new.value, '$[{i}]')" for i, (name, _) in enumerate(others, 1))
+    return f"UPDATE {table.name} SET {changes} FROM json_each(?) AS new WHERE {key} = json_extract(new.value, '$[0]')"
 
 
 def _finish(step: Awaitable[T]) -> T:

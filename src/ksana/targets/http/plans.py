@@ -150,9 +150,22 @@ class Plans:
         self._secrets = secrets
         self._ours = ours
         self._kept: OrderedDict[object, Plan] = OrderedDict()
+        self._seen: dict[int, tuple[dict[str, Any], Plan]] = {}
 
     def plan(self, config: dict[str, Any]) -> Plan:
-        """The plan for this config. Found by content: a job read from a store is a new object every time."""
+        """The plan for this config. Mostly the very same config comes again, of a job that is kept at hand."""
+        seen = self._seen.get(id(config))
+        if seen is not None and seen[0] is config:
+            return seen[1]
+        plan = self._found(config)
+        if plan.weight <= _CACHED_BODY:
+            if len(self._seen) >= self._size:
+                self._seen.clear()
+            self._seen[id(config)] = (config, plan)
+        return plan
+
+    def _found(self, config: dict[str, Any]) -> Plan:
+        """The plan for a config with the same content: a job read from a store is a new object every time."""
         try:
             key = _key(config)
             plan = self._kept.get(key)

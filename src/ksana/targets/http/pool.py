@@ -7,6 +7,7 @@ import ssl
 from collections import OrderedDict
 from typing import NamedTuple
 
+from ksana.targets.http.deadlines import Deadlines
 from ksana.targets.http.flights import Flights
 from ksana.targets.http.limits import Limits
 from ksana.targets.http.wire import Connection
@@ -28,6 +29,7 @@ class Pool:
         self._limits = limits
         self._idle: OrderedDict[Place, list[Connection]] = OrderedDict()
         self._in_use: set[Connection] = set()
+        self._deadlines = Deadlines()
         self._idle_count = 0
         self._sweeper: asyncio.TimerHandle | None = None
         self._tls: Flights[None, ssl.SSLContext] = Flights()
@@ -51,7 +53,7 @@ class Pool:
         context = (self._context or await self._tls.join(None, self._trust)) if secure else None
         loop = asyncio.get_running_loop()
         _, connection = await loop.create_connection(
-            Connection,
+            lambda: Connection(self._deadlines),
             place.address,
             place.port,
             ssl=context,
@@ -85,6 +87,7 @@ class Pool:
             self._sweeper = None
         for connection in [*self._in_use, *(one for waiting in self._idle.values() for one in waiting)]:
             connection.abort()
+        self._deadlines.close()
         self._idle.clear()
         self._idle_count = 0
 

@@ -13,6 +13,7 @@ from typing import cast
 import httptools
 
 from ksana.targets.http.answers import Answer
+from ksana.targets.http.deadlines import Deadlines
 
 _MOST_HEAD = 256 * 1024
 # What may surround each byte of a chunked body: with one byte per chunk it is five, the rest is generosity.
@@ -47,10 +48,11 @@ class GarbledError(LostError):
 class Connection(asyncio.Protocol):
     """A connection that is open, or was."""
 
-    def __init__(self) -> None:
+    def __init__(self, deadlines: Deadlines) -> None:
         self.idle_since = 0.0
         self.is_lost = False
         self._loop = asyncio.get_running_loop()
+        self._deadlines = deadlines
         self._waiter: asyncio.Future[Answer] | None = None
         self._is_reusable = False
 
@@ -91,12 +93,12 @@ class Connection(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         waiter: asyncio.Future[Answer] = self._loop.create_future()
         self._waiter = waiter
-        timer = self._loop.call_at(deadline, self._expire)
+        alarm = self._deadlines.remember(deadline, self._expire)
         self._transport.write(request)
         try:
             return await waiter
         finally:
-            timer.cancel()
+            self._deadlines.forget(alarm)
             self._waiter = None
             # Not done: out of time, garbled, or the caller was cancelled. Nothing more may come of this exchange.
             if not self._is_reusable:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ksana.domain.errors import StoreUnavailable
 from tests.api.v2.world import VERSION, World, open_world
 
 
@@ -36,6 +37,15 @@ async def test_a_node_whose_store_is_away_is_unwell_but_alive(world: World, path
         "store": "down",
         "version": VERSION,
     }
+    assert (await world.get(path)).status == 200
+
+
+@pytest.mark.parametrize("path", ["/health", "/readyz"])
+async def test_a_node_that_cannot_do_its_work_is_unwell_though_its_store_reads(world: World, path: str) -> None:
+    world.engine.health.failed(StoreUnavailable("the disk is full"), "planner")
+    answer = await world.get(path)
+    assert (answer.status, answer.json()["message"]) == (503, "the disk is full")
+    world.engine.health.answered("planner")
     assert (await world.get(path)).status == 200
 
 

@@ -110,6 +110,7 @@ def test_zones_are_found_by_name_or_offset() -> None:
     ("name", "hint"),
     [
         ("Asia/Shangai", "did you mean Asia/Shanghai?"),
+        ("Local", 'write an IANA name such as "Asia/Shanghai"'),
         ("asia/shanghai", "did you mean Asia/Shanghai?"),
         ("america/new york", "did you mean America/New_York?"),
         ("shanghai", "did you mean Asia/Shanghai?"),

@@ -222,6 +222,54 @@ async def test_an_alert_is_delivered_by_one_of_many_nodes(create_any_world: Crea
     assert sorted(listener.runs) == sorted(run.id for run in runs)
 
 
+async def minutes_pass(world: World, count: int) -> None:
+    for _ in range(count):
+        await world.advance("1m")
+
+
+@pytest.mark.parametrize("others", [["other"], []])
+async def test_what_is_owed_to_a_hook_that_left_the_settings_is_given_up_and_says_why(
+    create_any_world: Create, caplog: pytest.LogCaptureFixture, others: list[str]
+) -> None:
+    gone = Listener("gone")
+    gone.always = "nobody there"
+    world = await create_any_world(hooks=[gone])
+    world.sink.replies(FAIL)
+    run = await world.trigger(await world.job())
+    await world.restart(hooks=[Listener(name) for name in others])
+    await minutes_pass(world, 9)
+    [owed] = await outbox(world)
+    assert (owed.state, owed.attempts) == (AlertState.PENDING, 1)
+    await minutes_pass(world, 3)
+    [kept] = await outbox(world, state=AlertState.FAILED)
+    assert (kept.run_id, kept.hook, kept.due_at, kept.attempts) == (run.id, "gone", None, 1)
+    assert kept.error == "no node has this hook in its settings any more"
+    assert kept.ended_at is not None and kept.ended_at > world.now - timedelta(minutes=3)
+    assert "1 alerts for gone are given up" in caplog.text
+
+
+async def test_a_hook_that_another_node_has_is_left_to_it(create_world: Create, listener: Listener) -> None:
+    """Even while it is refused, and after everybody was away for long."""
+    world = await create_world(hooks=[listener])
+    listener.always = "nobody there"
+    await world.node("b", hooks=[])
+    world.sink.replies(FAIL)
+    await world.trigger(await world.job())
+    await minutes_pass(world, 30)
+    [owed] = await outbox(world)
+    assert (owed.state, owed.error) == (AlertState.PENDING, "nobody there")
+    for name in ("a", "b"):
+        world.kill(name)
+    world.clock.move_to(world.now + timedelta(hours=5))
+    await world.node("c", hooks=[])
+    await minutes_pass(world, 5)
+    listener.always = ""
+    await world.node("a")
+    await minutes_pass(world, 20)
+    [told] = await outbox(world)
+    assert told.state is AlertState.DELIVERED
+
+
 async def test_a_result_whose_answer_got_lost_is_told_of_once(create_world: Create, listener: Listener) -> None:
     world = await create_world(hooks=[listener])
     world.sink.replies(FAIL)

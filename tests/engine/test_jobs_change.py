@@ -1,5 +1,6 @@
 """What people do to jobs takes hold with the answer, and every slot still leaves a trace."""
 
+import asyncio
 from datetime import timedelta
 
 import msgspec
@@ -235,6 +236,18 @@ async def test_a_change_asked_for_at_an_old_version_is_refused(world: World) -> 
     await world.change(job, name="another name")
     with pytest.raises(VersionConflict):
         await world.main.engine.jobs.change(job.id, lambda job: msgspec.structs.replace(job, name="x"), version=1)
+
+
+async def test_of_many_changes_at_once_that_name_no_version_none_is_refused(world: World) -> None:
+    job = await world.job(every="1m")
+    tags = [str(n) for n in range(30)]
+
+    async def add(tag: str) -> None:
+        await world.main.engine.jobs.change(job.id, lambda job: msgspec.structs.replace(job, tags=[*job.tags, tag]))
+
+    await asyncio.gather(*map(add, tags))
+    [stored] = await world.main.engine.store.get_jobs([job.id])
+    assert (stored.version, sorted(stored.tags)) == (31, sorted(tags))
 
 
 async def test_an_unknown_target_is_refused_with_the_ones_there_are(world: World) -> None:

@@ -79,6 +79,19 @@ async def test_the_loops_outlast_an_outage(world: World) -> None:
     assert await world.states(job) == [State.SUCCESS] * 2
 
 
+async def test_a_store_that_reads_but_does_not_write_is_away_until_it_writes_again(world: World) -> None:
+    async with world.started() as engine:
+        await engine.jobs.create("test", world.spec(every="10s"))
+        with world.store_away("fire_due", "beat"):
+            await world.pass_time("1m")
+            with pytest.raises(StoreUnavailable):
+                await engine.check_store()
+            assert world.main.diary.store == [False]
+        await world.pass_time("5s")
+        await engine.check_store()
+        assert world.main.diary.store == [False, True]
+
+
 async def test_a_loop_outlasts_an_error_nobody_expected(world: World, caplog: pytest.LogCaptureFixture) -> None:
     async def trip() -> None:
         raise RuntimeError("a bug")

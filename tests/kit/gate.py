@@ -24,6 +24,7 @@ WRITES = (
     "add_attempts",
     "lease_alerts",
     "settle_alerts",
+    "give_up_alerts",
 )
 
 

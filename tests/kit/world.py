@@ -154,12 +154,11 @@ class World:
         return [node for node in self.nodes.values() if node.is_live]
 
     async def node(self, name: str, **options: Any) -> Node:
-        """The node of that name; one that is new, or that died, joins now."""
+        """The node of that name; one that is new, or that died, joins now. Its `hooks` are the world's unless said."""
         node = self.nodes.get(name)
         if node is None or node.is_dead:
-            node = Node(
-                name, await self._make_store(), self.clock, self.sink, {**self._options, **options}, self._hooks
-            )
+            hooks = options.pop("hooks", self._hooks)
+            node = Node(name, await self._make_store(), self.clock, self.sink, {**self._options, **options}, hooks)
             await node.engine.join()
             self.nodes[name] = node
         return node

@@ -23,6 +23,7 @@ from tests.observe.builders import NOON, fired, gap, job, moved, run
 
 NAMES = {
     ("cronjob_task_total", "gauge"): ("status",),
+    ("ksana_jobs", "gauge"): ("surface", "status"),
     ("cronjob_run_total", "counter"): ("status",),
     ("cronjob_run_duration_seconds", "histogram"): ("task_id",),
     ("cronjob_run_retries_total", "counter"): ("task_id",),
@@ -269,7 +270,8 @@ def test_beyond_the_limit_further_jobs_share_a_series() -> None:
 
 
 async def test_gauges_show_what_the_store_holds(world: World, store: Store) -> None:
-    await store.add_jobs([job(1), job(2), job(3, enabled=False)])
+    tasks = [job(n, surface="tasks", enabled=n != 3) for n in (1, 2, 3)]
+    await store.add_jobs([*tasks, job(4), job(5, surface="jobs", enabled=False)])
     await add_runs(
         store,
         run(State.SCHEDULED, id=1, job_id=1, due_at=NOON - timedelta(seconds=90), priority=Priority.LOW),
@@ -281,8 +283,23 @@ async def test_gauges_show_what_the_store_holds(world: World, store: Store) -> N
     await world.observer.refresh(store, NOON)
     seen = world.scrape()
     assert (seen["cronjob_task_total", "ENABLED"], seen["cronjob_task_total", "DISABLED"]) == (2, 1)
+    assert {key[1:]: count for key, count in seen.items() if key[0] == "ksana_jobs"} == {
+        ("tasks", "ENABLED"): 2,
+        ("tasks", "DISABLED"): 1,
+        ("v2", "ENABLED"): 1,
+        ("jobs", "DISABLED"): 1,
+    }
     assert seen["cronjob_callback_pending",] == seen["dead_letter_count",] == 1
     assert (seen["jobs_due_count",], seen["jobs_lag_seconds",]) == (2, 90)
+
+
+async def test_a_surface_whose_jobs_are_all_gone_is_counted_no_more(world: World, store: Store) -> None:
+    await store.add_jobs([job(1, surface="jobs")])
+    await world.observer.refresh(store, NOON)
+    assert world.scrape()["ksana_jobs", "jobs", "ENABLED"] == 1
+    await store.change_jobs([JobChange(version=1, job=job(1, surface="jobs", version=2, deleted_at=NOON))])
+    await world.observer.refresh(store, NOON + timedelta(seconds=2))
+    assert not [key for key in world.scrape() if key[0] == "ksana_jobs"]
 
 
 async def test_with_nothing_due_the_lag_is_zero(world: World, store: Store) -> None:
@@ -293,7 +310,7 @@ async def test_with_nothing_due_the_lag_is_zero(world: World, store: Store) -> N
 
 async def test_the_store_is_asked_at_most_once_a_second(world: World, store: Store) -> None:
     await world.observer.refresh(store, NOON)
-    await store.add_jobs([job(1)])
+    await store.add_jobs([job(1, surface="tasks")])
     await world.observer.refresh(store, NOON + timedelta(milliseconds=900))
     assert world.scrape()["cronjob_task_total", "ENABLED"] == 0
     await world.observer.refresh(store, NOON + timedelta(seconds=1))
@@ -332,7 +349,7 @@ async def test_while_the_store_is_away_its_series_are_absent_and_the_rest_is_sho
     away: Any = _AwayStore()
     await world.observer.refresh(away, NOON + timedelta(seconds=5))
     seen = world.scrape()
-    assert not {"jobs_due_count", "jobs_lag_seconds", "dead_letter_count", "cronjob_task_total"} & {
+    assert not {"jobs_due_count", "jobs_lag_seconds", "dead_letter_count", "cronjob_task_total", "ksana_jobs"} & {
         key[0] for key in seen
     }
     assert seen["cronjob_run_total", "SUCCESS"] == 1

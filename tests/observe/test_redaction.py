@@ -25,6 +25,7 @@ _TOKEN = "0123456789abcdef0123456789abcdef"
         ("redis://:hunter2@cache/0", "redis://:***@cache/0"),
         ("https://a:p@ss@example.com/x?y=1", "https://a:***@example.com/x?y=1"),
         (f"POST /api/v1/callbacks/{_TOKEN} 200", "POST /api/v1/callbacks/*** 200"),
+        (f"GET /x?to=http%3A%2F%2Fk%2Fcallbacks%2F{_TOKEN}&a=1", "GET /x?to=http%3A%2F%2Fk%2Fcallbacks%2F***&a=1"),
         (f"X-Callback-Token: {_TOKEN}", "X-Callback-Token: ***"),
         (f"{{'callback_token': '{_TOKEN}'}}", "{'callback_token': '***'}"),
         ("https://example.com/x?token=abc&page=2", "https://example.com/x?token=***&page=2"),

@@ -213,6 +213,8 @@ def test_missed_skipped_and_left_out_instants_are_told(written: Written) -> None
 def test_late_results_are_a_warning(written: Written) -> None:
     written.observer.on_lost(frozenset(range(30)), NOON)
     assert (written.only["level"], written.only["count"], len(written.only["run_ids"])) == ("WARNING", 30, 20)
+    # A callback or an operator may have been first, so nothing is said of newer attempts, nor of what is kept.
+    assert written.only["msg"] == "30 results came too late and decide nothing: these runs had moved on already"
 
 
 def test_an_outage_is_told_once_and_its_end_with_how_long_it_took(written: Written) -> None:

@@ -1,6 +1,6 @@
 """A Store of plain dictionaries: the contract said as simply as possible, to hold the real stores against."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,7 +15,7 @@ from ksana.domain.keys import StoredKey
 from ksana.domain.moves import Move, advance
 from ksana.domain.ports import Claim, Claimed, CursorMoved, Fired, Heartbeat, JobChange, NodeInfo, Retention, Turn
 from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, RunQuery
-from ksana.domain.runs import Attempt, Run
+from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import AT_REST, CLAIMABLE, FINAL, Event, Reason, State
 
 _replace = msgspec.structs.replace
@@ -266,9 +266,13 @@ class ModelStore:
     async def attempts(self, run_id: int) -> list[Attempt]:
         return [self._attempts[key] for key in sorted(self._attempts) if key[0] == run_id]
 
+    async def last_attempts(self, run_ids: Iterable[int], most_bytes: int | None = None) -> dict[int, LastAttempt]:
+        found = {run_id: await self.attempts(run_id) for run_id in run_ids}
+        return {run_id: LastAttempt(attempts[-1]) for run_id, attempts in found.items() if attempts}
+
     async def last_runs(self, job_ids: Iterable[int], states: Collection[State] = frozenset(State)) -> dict[int, Run]:
         found = {job_id: [run for run in self._runs_of(job_id) if run.state in states] for job_id in job_ids}
-        return {job_id: runs[-1] for job_id, runs in found.items() if runs}
+        return {job_id: max(runs, key=lambda run: (run.created_at, run.id)) for job_id, runs in found.items() if runs}
 
     async def fire_log(self, job_id: int, since: datetime, until: datetime, limit: int) -> list[FireRecord]:
         decisions = {State.SKIPPED: "skipped", State.MISSED: "missed"}
@@ -384,8 +388,7 @@ class ModelStore:
                 unfinished[run.state] += 1
         due = [run.due_at for run in self._runs.values() if run.state in CLAIMABLE and run.due_at <= now]
         return Counts(
-            enabled_jobs=sum(job.enabled for job in jobs),
-            disabled_jobs=sum(not job.enabled for job in jobs),
+            jobs=dict(Counter((job.surface, job.enabled) for job in jobs)),
             unfinished=dict(unfinished),
             due=len(due),
             oldest_due_at=min(due, default=None),

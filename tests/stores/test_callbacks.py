@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from ksana.domain.alerts import Alert, AlertQuery
-from ksana.domain.callbacks import CallbackRecord, CallbackStatus, Heard, Progress
+from ksana.domain.callbacks import LEDGER_LENGTH, CallbackRecord, CallbackStatus, Heard, Progress
 from ksana.domain.moves import Move, call_back, put_off
 from ksana.domain.ports import Retention, Store
 from ksana.domain.runs import Run
@@ -84,6 +84,26 @@ async def test_a_callback_that_changes_nothing_is_kept_whatever_becomes_of_the_r
     assert [(one.id, one.status) for one in kept] == [(i, CallbackStatus.IGNORED) for i in (1, 2, 3)]
     assert kept[0].note.startswith("the run was over 1 ")
     assert await store.callbacks(2) == []
+
+
+async def test_the_ledger_of_a_run_is_bounded_and_what_ends_the_run_is_always_in_it(store: Store) -> None:
+    """C-74, C-106: whoever holds a token may call for ever; it counts as before, and leaves no more lines."""
+    run = await a_waiting_run(store)
+    await a_waiting_run(store, 2)
+    for i in range(1, LEDGER_LENGTH + 3):
+        assert await store.hear(Heard(a_record(i), None, some_progress(fraction=i / 1000)))
+    assert [one.id for one in await store.callbacks(1)] == list(range(1, LEDGER_LENGTH + 1))
+    assert (await store.progress([1]))[1].fraction == (LEDGER_LENGTH + 2) / 1000
+    later = put_off(run, NOW + 2 * HOUR)
+    assert await store.hear(Heard(a_record(201), Move(run.epoch, later)))
+    assert await get(store, 1) == later
+    ended = call_back(later, True, NOW)
+    assert await store.hear(Heard(a_record(202), Move(later.epoch, ended, frees_slot=True)))
+    assert await store.hear(Heard(a_record(203, status=CallbackStatus.IGNORED)))
+    kept = [one.id for one in await store.callbacks(1)]
+    assert (len(kept), kept[-1], await get(store, 1)) == (LEDGER_LENGTH + 1, 202, ended)
+    assert await store.hear(Heard(a_record(204, 2)))
+    assert [one.id for one in await store.callbacks(2)] == [204]
 
 
 async def test_of_callbacks_that_race_one_counts(store: Store, reopen: Reopen) -> None:

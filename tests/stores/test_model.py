@@ -287,6 +287,7 @@ class Life:
         await self.both("get_runs", some_runs, same=_by_id)
         await self.both("find_jobs", self.a_job_query())
         await self.both("find_runs", self.a_run_query(since))
+        await self.both("last_attempts", some_runs)
         await self.both("last_runs", some_jobs)
         await self.both("last_runs", some_jobs, {self.random.choice(list(State)), State.SUCCESS})
         await self.both("next_fire_at")

@@ -128,6 +128,30 @@ async def test_whoever_lost_the_lease_settles_nothing(store: Store) -> None:
     assert await found(store) == [done]
 
 
+async def test_what_is_owed_to_hooks_that_nobody_serves_is_given_up(store: Store) -> None:
+    """A hook of which something comes due later is served, by a node that has put it off."""
+    await failing(
+        store,
+        an_alert(hook="known"),
+        *(an_alert(run_id, hook="gone") for run_id in (1, 2)),
+        an_alert(1, hook="served"),
+        an_alert(2, hook="served", due_at=NOW + SECOND),
+        an_alert(hook="done", state=AlertState.DELIVERED, due_at=None, ended_at=NOW),
+    )
+    now = NOW + HOUR
+    assert await store.give_up_alerts(["known"], NOW - SECOND, now, "nobody") == {}
+    assert await store.give_up_alerts(["known"], NOW, now, "nobody") == {"gone": 2}
+    assert await store.give_up_alerts(["known"], NOW, now, "nobody") == {}
+    given_up = [
+        an_alert(run_id, hook="gone", state=AlertState.FAILED, due_at=None, ended_at=now, error="nobody")
+        for run_id in (2, 1)
+    ]
+    assert await found(store, state=AlertState.FAILED) == given_up
+    assert sorted(alert.hook for alert in await found(store, state=AlertState.PENDING)) == ["known", "served", "served"]
+    assert await store.lease_alerts(["gone", "done"], now, now + MINUTE, 10) == []
+    assert await store.give_up_alerts([], now, now, "nobody") == {"known": 1, "served": 2}
+
+
 async def test_alerts_are_found_by_run_and_page_by_page(store: Store) -> None:
     await failing(store, an_alert(1, hook="a"), an_alert(1, hook="b"))
     await failing(store, an_alert(2), id=2)

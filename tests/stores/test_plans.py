@@ -11,11 +11,11 @@ from ksana.domain.runs import Run
 from ksana.domain.states import Reason, State
 from ksana.domain.times import to_micros
 from ksana.stores.sql import statements as sql
-from ksana.stores.sql.rows import cursor_to_row, job_to_row, run_to_row
+from ksana.stores.sql.rows import attempt_to_row, cursor_to_row, exchange_to_row, job_to_row, run_to_row
 from ksana.stores.sql.statements import Statement
 from ksana.stores.sql.store import SqlStore
 from ksana.stores.sql.tx import Database
-from tests.stores.builders import HOUR, NOW, SECOND, a_planned_job, a_run, one_at_a_time
+from tests.stores.builders import HOUR, NOW, SECOND, a_planned_job, a_run, an_attempt, an_exchange, one_at_a_time
 from tests.stores.conftest import SQL_STORES
 
 JOBS = 2_000
@@ -59,7 +59,12 @@ PLANS: list[tuple[str, dict[str, Any], str]] = [
     ("RUNS_BY_ID", {"ids": [1, 2, 3]}, ""),
     ("RUN_BY_TOKEN", {"token": "token 60"}, "ksana_runs_token"),
     ("LAST_RUN_IDS", {"ids": [1, 2, 3]}, "ksana_runs_job"),
+    ("LAST_RUN_IDS", {"ids": [1, 2, 3]}, "ksana_runs_slot"),
     ("LAST_RUN_IDS_IN", {"ids": [1, 2, 3], "states": ["SUCCESS", "FAILED"]}, "ksana_runs_job"),
+    ("LAST_RUN_IDS_IN", {"ids": [1, 2, 3], "states": ["SUCCESS", "FAILED"]}, "ksana_runs_slot"),
+    ("ATTEMPTS_OF_RUN", {"run_id": 3}, ""),
+    ("NEWEST_ATTEMPTS", {"ids": list(range(1, 51)), "most_bytes": 100}, ""),
+    ("NEWEST_ATTEMPTS_TOLD", {"ids": list(range(1, 51)), "most_bytes": 100}, ""),
     ("FIRED_SLOTS", {"job_id": 3, "since": 0, "until": LATER, "limit": 10}, "ksana_runs_slot"),
     ("HELD_NODES", {}, HELD),
     ("RUNS_OF_NODES", {"node_ids": [1], "limit": 10}, HELD),
@@ -97,15 +102,18 @@ def some_run(n: int) -> Run:
 async def fill(database: Database) -> None:
     jobs = [a_planned_job(n, NOW + n * SECOND, overlap=one_at_a_time()) for n in range(JOBS)]
     runs = [some_run(n) for n in range(1, RUNS + 1)]
+    attempts = [an_attempt(run) for run in runs[: RUNS // 5]]
 
     async def insert(tx: Any) -> None:
         await tx.insert(sql.JOBS, [job_to_row(job) for job in jobs])
         await tx.insert(sql.CURSORS, [cursor_to_row(job) for job in jobs])
         await tx.insert(sql.RUNS, [run_to_row(run) for run in runs])
+        await tx.insert(sql.ATTEMPTS, [attempt_to_row(attempt) for attempt in attempts])
+        await tx.insert(sql.EXCHANGES, [exchange_to_row(attempt, an_exchange()) for attempt in attempts])
 
     await database.write(insert)
     table = " TABLE" if database.dialect.name in ("mysql", "mariadb") else ""
-    for name in ("ksana_jobs", "ksana_cursors", "ksana_runs"):
+    for name in ("ksana_jobs", "ksana_cursors", "ksana_runs", "ksana_attempts", "ksana_exchanges"):
         await database.write(lambda tx, name=name: tx.rows(Statement(f"ANALYZE{table} {name}")))  # type: ignore[misc]
 
 

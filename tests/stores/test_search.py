@@ -195,6 +195,19 @@ async def test_the_last_run_of_each_job_is_its_newest(store: Store) -> None:
     assert await store.last_runs([]) == {}
 
 
+async def test_the_last_run_is_the_one_made_last_whichever_node_gave_it_its_id(store: Store) -> None:
+    """Two nodes take turns, and each has a block of ids of its own; in between somebody asks for a run by hand."""
+    await store.add_jobs([a_job(1)])
+    made = [(60, True), (7, True), (61, True), (100, False), (8, True), (101, False), (9, True), (62, True)]
+    for n, (id, is_planned) in enumerate(made):
+        at = NOW + n * SECOND
+        state, ended_at = (State.SKIPPED, at) if id == 9 else (State.SCHEDULED, None)
+        slot_at = at if is_planned else None
+        await put(store, a_run(id, created_at=at, slot_at=slot_at, state=state, ended_at=ended_at))
+        assert (await store.last_runs([1]))[1].id == id
+        assert (await store.last_runs([1], {State.SCHEDULED}))[1].id == (101 if id == 9 else id)
+
+
 async def test_the_newest_run_in_some_states(store: Store) -> None:
     await store.add_jobs([a_job(1), a_job(2)])
     skipped = {"state": State.SKIPPED, "ended_at": NOW}
@@ -238,9 +251,9 @@ async def test_the_fire_log_says_what_became_of_each_slot(store: Store) -> None:
 
 async def test_counts_count(store: Store) -> None:
     empty = await store.counts(NOW)
-    assert (empty.enabled_jobs, empty.unfinished, empty.due, empty.oldest_due_at) == (0, {}, 0, None)
-    await store.add_jobs([a_job(1), a_job(2), a_job(3, enabled=False), a_job(4)])
-    gone = a_job(4, version=2, deleted_at=NOW)
+    assert (empty.jobs, empty.unfinished, empty.due, empty.oldest_due_at) == ({}, {}, 0, None)
+    await store.add_jobs([a_job(1), a_job(2), a_job(3, enabled=False), a_job(4, surface="gone"), a_job(5, surface="x")])
+    gone = a_job(4, surface="gone", version=2, deleted_at=NOW)
     await store.change_jobs([JobChange(version=1, job=gone)])
     await put(
         store,
@@ -252,6 +265,7 @@ async def test_counts_count(store: Store) -> None:
         a_run(6, state=State.SUCCESS, ended_at=NOW),
     )
     counts = await store.counts(NOW)
-    assert (counts.enabled_jobs, counts.disabled_jobs, counts.dead_letters) == (2, 1, 1)
+    assert counts.jobs == {("v2", True): 2, ("v2", False): 1, ("x", True): 1}
+    assert counts.dead_letters == 1
     assert counts.unfinished == {State.RETRYING: 1, State.SCHEDULED: 2, State.RUNNING: 1}
     assert (counts.due, counts.oldest_due_at) == (2, NOW - HOUR)

@@ -65,7 +65,7 @@ async def metrics(call: Call[None, None]) -> Reply:
 
 async def _unwell(services: Services, request_id: str) -> Reply | None:
     try:
-        await services.engine.store.ping()
+        await services.engine.check_store()
     except StoreUnavailable as error:
         body = Unwell(
             error=error.message,

@@ -19,6 +19,8 @@ from ksana.domain.runs import Run
 from ksana.domain.states import State
 
 MESSAGE_LENGTH = 1024
+LEDGER_LENGTH = 100
+"""How many callbacks of a run are kept: whoever holds a token may call as often as they like."""
 TOKEN_LENGTH = 32
 
 _SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key", "x-callback-token"})
@@ -92,6 +94,11 @@ class Heard(msgspec.Struct, frozen=True):
     move: Move | None = None
     progress: Progress | None = None
     alerts: tuple[Alert, ...] = ()
+
+    @property
+    def needs_room(self) -> bool:
+        """Whether the ledger keeps it only while it has room. What ended a run is always kept."""
+        return self.move is None or not self.move.run.state.is_final
 
 
 def judge(

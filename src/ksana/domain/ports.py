@@ -18,7 +18,7 @@ from ksana.domain.keys import StoredKey
 from ksana.domain.moves import Move
 from ksana.domain.outcomes import AttemptContext, Outcome
 from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, RunQuery
-from ksana.domain.runs import Attempt, Run
+from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import Reason, State
 
 
@@ -219,11 +219,12 @@ class Store(Protocol):
     async def hear(self, heard: Heard) -> bool:
         """Keep a callback in the ledger, together with all it changes: its move, the progress it tells of (which
         replaces what was known of the run's) and the alerts of the move. Answer False, and keep nothing, if its move
-        came too late; without a move it is always kept."""
+        came too late. A ledger that is full (LEDGER_LENGTH) takes only what ends the run; the rest counts all the same
+        and leaves no line."""
         ...
 
     async def callbacks(self, run_id: int) -> list[CallbackRecord]:
-        """Every callback that came for a run, oldest first."""
+        """The callbacks that came for a run, oldest first, as far as the ledger goes."""
         ...
 
     async def progress(self, run_ids: Iterable[int]) -> dict[int, Progress]:
@@ -245,6 +246,12 @@ class Store(Protocol):
         have risen) is left alone."""
         ...
 
+    async def give_up_alerts(self, known: Sequence[str], before: datetime, now: datetime, error: str) -> dict[str, int]:
+        """Give up, for that reason, what is owed to hooks that are not among the known ones and that nobody serves: all
+        that is owed to such a hook was due at `before` already, while a lease would have put some of it off. Answer how
+        many alerts each of them had."""
+        ...
+
     async def find_alerts(self, query: AlertQuery) -> Page[Alert]:
         """Alerts by run id, then epoch, then hook, the newest run first."""
         ...
@@ -264,8 +271,14 @@ class Store(Protocol):
         """All attempts of a run, oldest first."""
         ...
 
+    async def last_attempts(self, run_ids: Iterable[int], most_bytes: int | None = None) -> dict[int, LastAttempt]:
+        """The newest attempt of each run that has one. With `most_bytes`, bodies that are larger together are left
+        out."""
+        ...
+
     async def last_runs(self, job_ids: Iterable[int], states: Collection[State] = frozenset(State)) -> dict[int, Run]:
-        """The newest run in one of these states of each job that has one."""
+        """The run made last, of those in one of these states, of each job that has one. A store may take it that
+        the latest slot was fired last, and that of runs asked for by hand the highest id is the newest."""
         ...
 
     async def fire_log(self, job_id: int, since: datetime, until: datetime, limit: int) -> list[FireRecord]:
@@ -362,7 +375,8 @@ class Observer(Protocol):
         ...
 
     def on_lost(self, run_ids: Iterable[int], now: datetime) -> None:
-        """Results of this node came too late: newer attempts own these runs."""
+        """Results of this node came too late, because these runs had moved on: by a callback, by hand, by another node,
+        or by the very same result, whose answer got lost."""
         ...
 
     def on_store(self, available: bool, error: str) -> None:

@@ -102,10 +102,9 @@ class Minute(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """How much there is, for gauges."""
+    """How much there is, for gauges. Jobs that are not deleted are counted by surface and whether they are enabled."""
 
-    enabled_jobs: int
-    disabled_jobs: int
+    jobs: dict[tuple[str, bool], int]
     unfinished: dict[State, int]
     due: int
     oldest_due_at: datetime | None

@@ -88,3 +88,10 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     error: str = ""
     result: bytes | None = None
     exchange: Exchange | None = None
+
+
+class LastAttempt(msgspec.Struct, frozen=True, gc=False):
+    """The newest attempt of a run; `bodies_omitted` if what it sent and received is more than was asked for."""
+
+    attempt: Attempt
+    bodies_omitted: bool = False

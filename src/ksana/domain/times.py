@@ -97,8 +97,14 @@ def _zone(name: str) -> tzinfo | None:
     return None
 
 
+@lru_cache(maxsize=1)
+def _names() -> dict[str, str]:
+    """Every name by how it looks in lower case. Kept: to list them, each file of the database is opened."""
+    return {name.lower(): name for name in sorted(zoneinfo.available_timezones()) if name not in _NOT_NAMES}
+
+
 def _did_you_mean(name: str) -> str:
-    known = {zone_name.lower(): zone_name for zone_name in zoneinfo.available_timezones()}
+    known = _names()
     cities = {zone_name.rpartition("/")[2]: zone_name for zone_name in sorted(known)}
     wanted = name[:_LONGEST].strip().lower().replace(" ", "_")
     close = get_close_matches(wanted, known, n=1, cutoff=0.7)

@@ -19,6 +19,8 @@ _BATCH = 20
 _LEASE = timedelta(minutes=1)
 # Well within the lease, so that nobody else takes an alert up while it is being delivered.
 _LONGEST = timedelta(seconds=30)
+# Many leases long, so that a hook that another node has is never taken for one that nobody has.
+_UNSERVED = timedelta(minutes=10)
 
 
 class Alarm:
@@ -26,9 +28,21 @@ class Alarm:
 
     def __init__(self, hooks: Sequence[str]) -> None:
         self._hooks = hooks
+        self._watching_since: datetime | None = None
 
     def of(self, moves: Sequence[tuple[Move, Job | None]], now: datetime) -> Sequence[Alert]:
         return alerts_of(moves, self._hooks, now) if self._hooks else ()
+
+    async def give_up_unserved(self, store: Store, now: datetime) -> None:
+        """Give up what is owed to hooks that are no longer in the settings of any node. Asked now and then."""
+        # After a standstill everything is overdue: whoever has the hook is given the time to come back as well.
+        self._watching_since = self._watching_since or now
+        before = now - _UNSERVED
+        if self._watching_since > before:
+            return
+        error = "no node has this hook in its settings any more"
+        for hook, count in (await store.give_up_alerts(self._hooks, before, now, error)).items():
+            log.error("%d alerts for %s are given up: %s", count, hook, error)
 
 
 class Herald(Loop):

@@ -204,6 +204,12 @@ class Engine:
         """How many attempts are under way on this node."""
         return 0 if self.node is None else self.runner.executing
 
+    async def check_store(self) -> None:
+        """Return if the store answers and the work of this node goes on, else raise StoreUnavailable."""
+        await self.store.ping()
+        if not self.health.available:
+            raise StoreUnavailable(self.health.error)
+
     def wake(self) -> None:
         """Something changed that may be due at once."""
         if self.node is not None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -44,6 +46,7 @@ class JobVerbs:
         self._draws = draws
         self._observers = observers
         self._wake = wake
+        self._changing: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
     async def create(
         self, surface: str, spec: JobSpec, answer: Callable[[Job], IdempotencyRecord] | None = None
@@ -176,6 +179,11 @@ class JobVerbs:
         await self._apply(job_id, deleted, version)
 
     async def _apply(self, job_id: int, change: Callable[[Job, datetime], JobChange], version: int | None) -> Job:
+        """One change of a job at a time: of many that began at once, all but one would lose, again and again."""
+        async with self._changing.setdefault(job_id, asyncio.Lock()):
+            return await self._applied(job_id, change, version)
+
+    async def _applied(self, job_id: int, change: Callable[[Job, datetime], JobChange], version: int | None) -> Job:
         """Read, change and store under the version read; if somebody was quicker, again, unless a version was asked."""
         for tries_left in reversed(range(_TRIES)):
             job = await self.get(job_id)

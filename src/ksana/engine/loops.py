@@ -65,23 +65,33 @@ class Backoff:
 
 
 class StoreHealth:
-    """Whether the store answers, as all loops of a node have last seen it."""
+    """Whether the store answers, as the duties of a node have last seen it. It is away until it answers each of them
+    again: one that is full still reads for the one and does not write for the other."""
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         self._observers = observers
-        self.available = True
+        self._failing: set[str] = set()
         self.outages = 0
+        self.error = ""
 
-    def failed(self, error: StoreUnavailable) -> None:
-        if self.available:
-            self.available = False
+    @property
+    def available(self) -> bool:
+        return not self._failing
+
+    def failed(self, error: StoreUnavailable, duty: str = "runner") -> None:
+        was_available = self.available
+        self._failing.add(duty)
+        self.error = str(error)
+        if was_available:
             self.outages += 1
             for observer in self._observers:
-                observer.on_store(False, str(error))
+                observer.on_store(False, self.error)
 
-    def answered(self) -> None:
-        if not self.available:
-            self.available = True
+    def answered(self, duty: str = "runner") -> None:
+        if duty not in self._failing:
+            return
+        self._failing.discard(duty)
+        if self.available:
             for observer in self._observers:
                 observer.on_store(True, "")
 
@@ -122,11 +132,11 @@ class Loop:
         try:
             again_at = await self.run_once()
         except StoreUnavailable as error:
-            self._health.failed(error)
+            self._health.failed(error, self.name)
             return self._backoff.next()
         except Exception:
             log.exception("the %s failed and goes on", self.name)
             return self._backoff.next()
-        self._health.answered()
+        self._health.answered(self.name)
         self._backoff.reset()
         return self._poll if again_at is None else min(self._poll, again_at - self._clock.now())

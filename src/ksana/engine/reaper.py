@@ -119,5 +119,6 @@ class Reaper(Loop):
             pass
         while await self._store.roll_up(now - _SETTLED) > 0:
             pass
+        await self._alarm.give_up_unserved(self._store, now)
         if await self._store.admit_waiting():
             self._runner.wake_for_work()

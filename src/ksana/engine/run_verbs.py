@@ -127,7 +127,7 @@ class RunVerbs:
 
     async def call_back(self, token: str, word: Word, letter: Letter = _BLANK) -> Run:
         """The outside world speaks of an asynchronous run. The first word on how it ended counts; whatever comes later
-        changes nothing. Every callback is kept in the ledger. InvalidState if no attempt of the run awaits one."""
+        changes nothing. Callbacks are kept in the ledger. InvalidState if no attempt of the run awaits one."""
         run = await self.by_token(token)
         return await self._hear(run.id, word, letter)
 

@@ -53,6 +53,9 @@ _ENDS_BY_CALLBACK: Final = {
     (State.SUCCESS, Reason.CALLBACK): "CALLBACK_SUCCESS",
     (State.TIMEOUT, Reason.CALLBACK_TIMEOUT): "FAILED_TIMEOUT",
 }
+# The surface whose document names cronjob_task_total.
+_TASKS: Final = "tasks"
+_STATUS: Final = {True: "ENABLED", False: "DISABLED"}
 _METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 
 
@@ -237,8 +240,11 @@ class MetricsObserver:
         return self._tables.text().encode() + generate_latest(self._process), CONTENT_TYPE
 
     def _show(self, counts: Counts, now: datetime) -> None:
-        self._tables.tasks.set("ENABLED", to=counts.enabled_jobs)
-        self._tables.tasks.set("DISABLED", to=counts.disabled_jobs)
+        self._tables.jobs.values.clear()
+        for (surface, enabled), count in sorted(counts.jobs.items()):
+            self._tables.jobs.set(surface, _STATUS[enabled], to=count)
+        for enabled, status in _STATUS.items():
+            self._tables.tasks.set(status, to=counts.jobs.get((_TASKS, enabled), 0))
         self._tables.callbacks.set(to=counts.unfinished.get(State.CALLBACK_PENDING, 0))
         self._tables.due.set(to=counts.due)
         oldest = counts.oldest_due_at

@@ -34,7 +34,8 @@ _PATTERNS: Final = tuple(
         (("bearer",), rf"(bearer\s+)(?!\*){_VALUE}"),
         (("cookie",), rf"(cookie(?:{_QUOTE})?\s*[:=,]\s*(?:b?{_QUOTE})?){_COOKIE}(?:;\s*{_COOKIE})*"),
         (("@",), r"(://[^\s/?#@:\"'\\]*:)[^\s/?#\"'\\]+(?=@)"),
-        (("/callbacks/",), r"(/callbacks/)[^\s/?#\"'\\]{16,}"),
+        # Also as one URL stands in the query of another.
+        (("callbacks",), r"((?:/|%2f)callbacks(?:/|%2f))[^\s/?#&%\"'\\]{16,}"),
         (_NAMES, rf"((?:{_NAME}){_QUOTE}\s*[:,]\s*b?{_QUOTE})[^\"'\\]+"),
         (_NAMES, rf"((?:{_NAME})\s*=\s*(?:{_QUOTE})?)[^\s\"'\\&,;]+"),
         (("x-",), rf"(x-(?:callback-token|api-key)\s*:\s*){_VALUE}"),

@@ -125,7 +125,7 @@ class LogObserver:
         lost = sorted(run_ids)
         _write(
             logging.WARNING,
-            f"{len(lost)} results came too late and were dropped: newer attempts own these runs",
+            f"{len(lost)} results came too late and decide nothing: these runs had moved on already",
             {"component": "engine", "run_ids": lost[:_SHOWN_IDS], "count": len(lost)},
         )
 

@@ -18,7 +18,7 @@ class Series:
     def __init__(self, max_jobs: int) -> None:
         self._tables: list[Table | Histogram] = []
         counter, gauge, histogram, per_job = self._counter, self._gauge, self._histogram, max_jobs + 1
-        self.tasks = gauge("cronjob_task_total", "Jobs, by whether they are enabled.", "status")
+        self.tasks = gauge("cronjob_task_total", "Tasks, by whether they are enabled.", "status")
         self.ended = counter("cronjob_run_total", "Runs that ended, by how.", "status")
         self.durations = histogram(
             "cronjob_run_duration_seconds",
@@ -83,6 +83,9 @@ class Series:
         self.retry_rate = gauge("job_retry_rate", "Attempts tried again among all that ended, since the start.")
         self.dead_letters = gauge("dead_letter_count", "Runs that are dead letters.")
 
+        self.jobs = gauge(
+            "ksana_jobs", "Jobs, by how they were made and whether they are enabled.", "surface", "status"
+        )
         self.runs = counter("ksana_runs_total", "Runs that ended.", "state", "kind")
         self.run_seconds = histogram(
             "ksana_run_seconds", "From the first attempt of a run to its end.", RUN_BOUNDS, "kind"
@@ -91,15 +94,13 @@ class Series:
             "ksana_lateness_seconds", "From the instant an attempt was due to its begin.", DELAY_BOUNDS
         )
         self.fires = counter("ksana_fires_total", "Planned instants, by what was decided.", "decision")
-        self.fenced = counter(
-            "ksana_fenced_results_total", "Results that came too late: a newer attempt owned the run."
-        )
+        self.fenced = counter("ksana_fenced_results_total", "Results that came too late: the run had moved on already.")
         self.store_up = gauge("ksana_store_up", "Whether the store answers.")
         self.outages = counter("ksana_store_outages_total", "How often the store went away.")
         self.clock_jumps = counter("ksana_clock_jumps_total", "How often the wall clock was set.")
         self.executing = gauge("ksana_executing", "Attempts under way on this node.")
         self.build = gauge("ksana_build_info", "Which program this is.", "version", "python")
-        self.counted = (self.tasks, self.callbacks, self.due, self.lag, self.dead_letters)
+        self.counted = (self.tasks, self.jobs, self.callbacks, self.due, self.lag, self.dead_letters)
 
     def text(self) -> str:
         return "".join([table.text() for table in self._tables])

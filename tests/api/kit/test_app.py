@@ -119,6 +119,15 @@ async def test_a_fault_of_ours_is_logged_and_not_shown(client: Client, caplog: p
     assert "secret of the house" in caplog.text
 
 
+async def test_every_answer_is_told_to_the_log_at_its_finest(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, "ksana.api"):
+        await client.get("/things/99?password=hidden")
+    assert caplog.messages == ["GET /things/99 was answered with 400"]
+    caplog.clear()
+    await client.get("/things/99")
+    assert caplog.messages == []
+
+
 @pytest.mark.parametrize("path", ["/unshowable", "/split"])
 async def test_a_reply_that_cannot_be_sent_is_a_fault_of_ours(client: Client, path: str) -> None:
     answer = await client.get(path)

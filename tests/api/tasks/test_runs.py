@@ -202,6 +202,8 @@ async def test_runs_are_found_by_status_and_by_planned_instant(any_world: World)
     assert await seconds("?to=2030-01-01T20:00:10+08:00") == ["10"]
     for bad in ("?status=DONE", "?from=yesterday", "?page=0"):
         assert refused(await world.get(f"/api/v1/tasks/{task}/runs{bad}")) == (400, "INVALID_ARGUMENT")
+    answer = (await world.get(f"/api/v1/tasks/{task}/runs?from=2030-01-01")).json()
+    assert answer["message"].startswith('from: "2030-01-01" is not an RFC 3339 instant')
 
 
 async def test_a_waiting_run_is_cancelled_before_anything_is_sent(world: World, sink: Sink) -> None:
@@ -292,6 +294,23 @@ async def test_five_megabytes_and_emoji_survive_both_ways_on_every_store(any_wor
     # A list of such runs would be a gigabyte: it says that it left them out.
     [listed] = await world.runs(task)
     assert (listed["ResponseBody"], listed["ResponseCode"], listed["bodies_omitted"]) == ("", 200, True)
+
+
+async def test_a_long_list_asks_the_store_no_more_than_a_short_one(any_world: World) -> None:
+    world = any_world
+    world.sink.on("/work", *[Reply(200, str(n).encode()) for n in range(9)])
+    task = await world.task()
+    asked = []
+    for count in (1, 8):
+        ids = [await world.trigger(task) for _ in range(count)]
+        await world.work()
+        before = world.store.calls
+        listed = await world.runs(task)
+        asked.append(world.store.calls - before)
+        assert {run["ID"] for run in listed} >= set(ids)
+        assert all(run["ResponseCode"] == 200 for run in listed)
+    assert len({run["ResponseBody"] for run in listed}) == 9
+    assert asked[0] == asked[1]
 
 
 async def test_bytes_that_are_no_text_are_there_in_base64(world: World, sink: Sink) -> None:

@@ -1,10 +1,12 @@
 """The outbox over HTTP: what was delivered, what is owed, what was given up."""
 
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from ksana.engine.alerts import Alarm
 from ksana.targets.hooks import build_hooks
 from ksana.targets.http import TargetPolicy
 from tests.api.v2.world import World, open_world
@@ -43,6 +45,21 @@ async def test_a_failed_run_is_told_of_and_the_outbox_says_to_whom(alarmed: Worl
     assert owed["payload"]["id"] == owed["id"] == sink.requests[0].json()["id"]  # type: ignore[index]
     assert (await world.seen(f"/api/v2/alerts?state=pending&run_id={run['id']}"))["total"] == 1
     assert (await world.seen("/api/v2/alerts?state=failed"))["items"] == []
+
+
+async def test_what_was_owed_to_a_hook_that_nobody_has_any_more_is_shown_with_the_reason(alarmed: World) -> None:
+    world = alarmed
+    await world.run(await world.job("doomed", "fail"))
+    await world.work()
+    later = START + timedelta(hours=1)
+    await Alarm(["another"]).give_up_unserved(world.engine.store, START)
+    assert (await world.seen("/api/v2/alerts?state=failed"))["total"] == 0
+    alarm = Alarm(["another"])
+    for now in (later, later + timedelta(minutes=10)):
+        await alarm.give_up_unserved(world.engine.store, now)
+    page = await world.seen("/api/v2/alerts?state=failed")
+    assert (page["total"], {alert["ended_at"] for alert in page["items"]}) == (2, {"2030-01-01T13:10:00.000Z"})
+    assert {alert["error"] for alert in page["items"]} == {"no node has this hook in its settings any more"}
 
 
 @pytest.mark.parametrize(("query", "field"), [("state=gone", "state"), ("run_id=0", "run_id"), ("x=1", "x")])

@@ -68,6 +68,25 @@ async def test_fields_that_are_left_out_have_their_documented_defaults(place: Pl
     assert (job.timeouts.total, job.retry.max_attempts, job.retry.initial_delay) == (10 * SECOND, 4, 5 * SECOND)
 
 
+@pytest.mark.parametrize("http", [{}, {"method": ""}, {"method": None}])
+async def test_a_call_without_a_method_is_a_post_as_it_is_on_the_surface(place: Place, http: dict[str, Any]) -> None:
+    """K-16, K-17: a file and a request that say the same make the same job."""
+    place.write_jobs(an_entry(http={"url": "http://there/", **http}))
+    [job] = await jobs_in(place)
+    assert job.enabled
+    assert job.target.config == {"method": "POST", "url": "http://there/", "headers": {}, "mode": "sync"}
+    assert place.entry("by-hand")["http"]["method"] == "POST"
+
+
+@pytest.mark.parametrize(("said", "kept"), [({}, "POST"), ({"method": "get"}, "GET"), ({"method": "PUT"}, "POST")])
+async def test_an_invalid_job_keeps_its_method_for_whoever_puts_the_rest_right(
+    place: Place, said: dict[str, Any], kept: str
+) -> None:
+    place.write_jobs(an_entry(http={"url": "nowhere", **said}))
+    [job] = await jobs_in(place)
+    assert (job.enabled, job.target.config["method"]) == (False, kept)
+
+
 async def test_a_file_of_the_first_service_is_taken_over(place: Place) -> None:
     """K-32: a `once` that has run does not run again; an `every` goes on in its grid."""
     ran = {"schedule": {"kind": "once", "run_at": "2029-12-31T00:00:00Z"}, "last_run_at": "2029-12-31T00:00:00Z"}
@@ -280,3 +299,13 @@ async def test_entries_of_other_lists_that_make_no_sense_are_set_aside_in_the_fi
         assert [one["was_in"] for one in place.read()["unreadable"]] == ["keys", "other_jobs"]
         assert place.read()["unreadable"][1]["entry"]["version"] == "one"
         await jobs_in(place)
+
+
+@pytest.mark.parametrize(("name", "value"), [("comment", "mine"), ("keys", {"id": 1}), ("runs", 7)])
+async def test_what_nobody_knows_stays_in_the_file(place: Place, name: str, value: Any) -> None:
+    await stored(place, a_timer(1))
+    place.write({**place.read(), name: value})
+    for _ in range(2):
+        assert [job.id for job in await jobs_in(place)] == [1]
+        [aside] = place.read()["unreadable"]
+        assert (aside["was_in"], aside["entry"]) == (name, value)

@@ -231,6 +231,19 @@ async def test_an_async_get_has_them_as_parameters(target: HttpTarget, sink: Sin
     assert request.body == b""
 
 
+@pytest.mark.parametrize("query", ["", "?to={{callback_url}}", "?key={{callback_token}}"])
+async def test_what_is_told_of_a_request_never_holds_its_callback_token(
+    target: HttpTarget, sink: Sink, query: str
+) -> None:
+    token = "0123456789abcdef" * 2
+    context = attempt(callback_url=f"http://ksana.test/cb/{token}", callback_token=token)
+    sink.otherwise(Reply(503))
+    outcome = await target.execute(context, {"method": "GET", "url": f"{sink.url}/x{query}", "mode": "async"})
+    assert token in sink.requests[0].query
+    line = exchange_of(outcome).request_line
+    assert (line in outcome.error, token in outcome.error, token in line) == (True, False, False)
+
+
 async def test_the_input_may_ask_for_a_callback(target: HttpTarget, sink: Sink) -> None:
     outcome = await target.execute(attempt(input={"mode": "async"}), {"url": sink.url})
     assert outcome.verdict is Verdict.WAIT

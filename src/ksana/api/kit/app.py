@@ -135,6 +135,10 @@ class _App:
         except Exception:
             _log.exception("%s %s failed, request %s", scope["method"], scope["path"], current_request_id())
             shown = _failure(KsanaError(""), style)
+        if _log.isEnabledFor(logging.DEBUG):
+            # The query is left out: secrets are put there, too.
+            status = shown.status_code if isinstance(shown, Response) else shown.status
+            _log.debug("%s %s was answered with %d", scope["method"], scope["path"], status)
         if isinstance(shown, Response):
             for name, value in (*_ALWAYS, _NO_STORE):
                 shown.headers.setdefault(name.decode(), value.decode())

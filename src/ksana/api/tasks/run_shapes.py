@@ -13,7 +13,7 @@ from ksana.api.tasks.spellings import RUN_KEYS, both
 from ksana.api.tasks.words import RunStatus, status_of
 from ksana.domain.callbacks import Progress
 from ksana.domain.outcomes import Exchange
-from ksana.domain.runs import Attempt, Run
+from ksana.domain.runs import LastAttempt, Run
 from ksana.domain.states import State
 
 _NOTHING: Final = Exchange()
@@ -77,15 +77,10 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     bodies_omitted: bool = False
 
 
-def show_run(
-    run: Run, attempt: Attempt | None, trace_id: str, progress: Progress | None, most_bytes: int | None = None
-) -> RunView:
-    """A run with what its newest attempt sent and received; with `most_bytes`, without bodies larger than that."""
-    exchange = (attempt and attempt.exchange) or _NOTHING
-    size = len(exchange.request_body) + len(exchange.response_body)
-    omitted = most_bytes is not None and size > most_bytes
-    sent = _Body(b"" if omitted else exchange.request_body)
-    received = _Body(b"" if omitted else exchange.response_body)
+def show_run(run: Run, last: LastAttempt | None, trace_id: str, progress: Progress | None) -> RunView:
+    """A run with what its newest attempt sent and received."""
+    exchange = (last and last.attempt.exchange) or _NOTHING
+    sent, received = _Body(exchange.request_body), _Body(exchange.response_body)
     values: dict[str, Any] = {
         "id": run.id,
         "task_id": run.job_id,
@@ -115,7 +110,7 @@ def show_run(
         request_body_base64=sent.base64,
         response_body_base64=received.base64,
         response_truncated=exchange.truncated,
-        bodies_omitted=omitted,
+        bodies_omitted=last is not None and last.bodies_omitted,
     )
 
 

@@ -23,7 +23,7 @@ from ksana.engine.contexts import Contexts
 
 _LATEST: Final = 50
 _BODIES_IN_LISTS: Final = 64 * 1024
-_ZONED: Final = re.compile(r"[Zz]|[+-][0-9]{2}:[0-9]{2}$")
+_UNZONED: Final = re.compile(r"[0-9-]+[Tt][0-9:.]+")
 _OTHER_NAMES: Final = {"CALLBACK_TIMEOUT": RunStatus.FAILED_TIMEOUT}
 
 When = Annotated[str, msgspec.Meta(description="RFC 3339; without a zone it is UTC", examples=["2025-10-14T10:00:00Z"])]
@@ -79,7 +79,7 @@ def _instant(text: str | None, field: str) -> datetime | None:
         return None
     # A plus sign in a query string is a space by the time it gets here.
     text = text.replace(" ", "+" if ":" in text.rpartition(" ")[2] and "T" in text.upper() else "T")
-    return parse_instant(text if _ZONED.search(text) else f"{text}Z", field)
+    return parse_instant(f"{text}Z" if _UNZONED.fullmatch(text) else text, field)
 
 
 async def get(call: Call[None, None]) -> RunView:
@@ -105,12 +105,8 @@ async def _shown(services: Services, runs: list[Run], most_bytes: int | None) ->
     store = services.engine.store
     contexts = Contexts(await store.identity(), "")
     progress = await store.progress([run.id for run in runs])
-    views = []
-    for run in runs:
-        attempts = await store.attempts(run.id) if run.attempt else []
-        newest = attempts[-1] if attempts else None
-        views.append(show_run(run, newest, contexts.trace_id(run.id), progress.get(run.id), most_bytes))
-    return views
+    last = await store.last_attempts([run.id for run in runs if run.attempt], most_bytes)
+    return [show_run(run, last.get(run.id), contexts.trace_id(run.id), progress.get(run.id)) for run in runs]
 
 
 def routes() -> list[Route[Any, Any]]:

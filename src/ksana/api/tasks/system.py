@@ -14,7 +14,7 @@ _TEXT: Final = "text/plain; charset=utf-8"
 async def healthz(call: Call[None, None]) -> Reply:
     """`ok`, or 503 while the store is out of reach."""
     services: Services = call.services
-    await services.engine.store.ping()
+    await services.engine.check_store()
     return Reply(b"ok", media_type=_TEXT)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from ksana.domain.callbacks import CallbackRecord, Heard, Progress
+from ksana.domain.callbacks import LEDGER_LENGTH, CallbackRecord, Heard, Progress
 from ksana.domain.moves import storable
 from ksana.domain.runs import Attempt
 from ksana.stores.json.outbox import keep_alerts
@@ -22,7 +22,8 @@ def hear(tx: Tx, heard: Heard) -> bool:
         lost, _ = apply_moves(tx, [heard.move])
         if lost:
             return False
-    keep_callback(tx, heard.record)
+    if not heard.needs_room or len(tx.tables.callbacks.of_run[heard.record.run_id]) < LEDGER_LENGTH:
+        keep_callback(tx, heard.record)
     if heard.progress is not None:
         progress = _replace(heard.progress, message=storable(heard.progress.message))
         tx.put(tx.tables.progress, progress.run_id, progress)

@@ -23,6 +23,7 @@ STORE = "store"
 HISTORY = "history"
 
 LISTS = (JOBS, OTHER_JOBS, RUNS, KEYS, IDEMPOTENCY, ALERTS, UNREADABLE)
+KNOWN = frozenset({"version", "updated_at", *LISTS, STORE, HISTORY})
 
 Entries = Mapping[tuple[str, Any], bytes | None]
 

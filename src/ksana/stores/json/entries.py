@@ -42,6 +42,8 @@ T = TypeVar("T")
 
 _replace = msgspec.structs.replace
 _METHODS = ("GET", "POST")
+# As the surface has it, and every HTTP target.
+_METHOD = "POST"
 # As the surface has it, where an id stands in a path.
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~:@-]{0,127}")
 _BESIDE = (
@@ -191,9 +193,10 @@ def _beside(core: Core | None, enabled: bool, now: datetime) -> dict[str, Any]:
 
 
 def _target(http: _Fields, core: Core | None) -> TargetSpec:
-    method = http.value("method", str, "GET").upper()
+    method = http.value("method", str, "").upper() or _METHOD
     if method not in _METHODS:
         http.refuse("method", f"must be one of {', '.join(_METHODS)}")
+        method = _METHOD
     url = http.value("url", str, "")
     try:
         parts = urlsplit(url)
@@ -265,7 +268,8 @@ def _stand_in(raw: dict[str, Any], read: Job, problem: str, now: datetime) -> Jo
     """A disabled job in place of one that cannot be read, so that it is seen and can be put right."""
     http = raw.get("http")
     url = http.get("url") if isinstance(http, dict) else None
-    said = {"method": "GET", "url": url if isinstance(url, str) else "", "headers": {}, "body": ""}
+    method = read.target.config["method"]
+    said = {"method": method, "url": url if isinstance(url, str) else "", "headers": {}, "body": ""}
     return Job(
         id=read.id,
         surface=SURFACE,

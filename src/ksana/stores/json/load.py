@@ -219,6 +219,11 @@ class _Reader:
         tables = self._tables
         for entry in _entries(raw, document.UNREADABLE):
             self._set_aside(entry)
+        for name in sorted(raw.keys() - document.KNOWN):
+            self._refuse(name, raw[name], "nobody knows what it is")
+        for name in document.LISTS:
+            if not isinstance(raw.get(name, []), list):
+                self._refuse(name, raw[name], "it is not a list")
         for key in self._typed(raw, document.KEYS, StoredKey):
             tables.keys.set(key.id, key)
         for record in self._typed(raw, document.IDEMPOTENCY, IdempotencyRecord):
@@ -302,7 +307,10 @@ class _Reader:
             )
         tables.jobs.set(job.id, job)
         if problem:
-            log.error("job %s in %s is disabled until it is put right: %s", job.ref, JOBS_FILE, problem)
+            log.error(
+                "job %s in %s is disabled: %s. Stop, put it right, set its enabled to true, start again",
+                *(job.ref, JOBS_FILE, problem),
+            )
             tables.broken.set(job.id, broken_entry(raw, job, problem))
 
     def _clash(self, job: Job) -> str:

@@ -52,6 +52,24 @@ def settle_alerts(tx: Tx, alerts: Sequence[Alert]) -> None:
         tx.put(tx.tables.alerts, key_of(alert), settled)
 
 
+def unserved_hooks(tables: Tables, known: Sequence[str], before: datetime) -> list[str]:
+    """Hooks beside the known ones to which nothing is owed that came due after `before`."""
+    due = tables.alerts.due
+    return sorted(hook for hook in due.groups() if hook not in known and due[hook][-1][0] <= before)
+
+
+def give_up_alerts(tx: Tx, hooks: Sequence[str], before: datetime, now: datetime, error: str) -> dict[str, int]:
+    given_up: dict[str, int] = {}
+    alerts = tx.tables.alerts
+    for hook in hooks:
+        owed = alerts.due[hook]
+        for _, key in owed[: owed.through(before)]:
+            given = _replace(alerts.rows[key], due_at=None, state=AlertState.FAILED, ended_at=now, error=error)
+            tx.put(alerts, key, given)
+            given_up[hook] = given_up.get(hook, 0) + 1
+    return given_up
+
+
 def find_alerts(tables: Tables, query: AlertQuery) -> Page[Alert]:
     found = [
         alert

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
+import msgspec
+
 from ksana.domain.fires import Gap
 from ksana.domain.jobs import Job
 from ksana.domain.queries import Counts, FireRecord
-from ksana.domain.runs import Run
+from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import State
 from ksana.stores.json.tables import Tables
 from ksana.stores.json.turns import BY_PRIORITY
@@ -39,8 +41,17 @@ def last_runs(tables: Tables, job_ids: Iterable[int], states: Collection[State])
 def last_run(tables: Tables, job_id: int, states: Collection[State]) -> Run | None:
     """The newest run of a job in one of these states."""
     runs = tables.runs
-    newest = max((ids[-1] for state in states if (ids := runs.in_state[job_id, state])), default=None)
-    return None if newest is None else runs.rows[newest]
+    newest = max((made[-1] for state in states if (made := runs.in_state[job_id, state])), default=None)
+    return None if newest is None else runs.rows[newest[1]]
+
+
+def bounded(attempt: Attempt, most_bytes: int | None) -> LastAttempt:
+    """An attempt without its bodies if they are larger than that."""
+    exchange = attempt.exchange
+    if exchange is None or most_bytes is None or len(exchange.request_body) + len(exchange.response_body) <= most_bytes:
+        return LastAttempt(attempt)
+    without = msgspec.structs.replace(exchange, request_body=b"", response_body=b"")
+    return LastAttempt(msgspec.structs.replace(attempt, exchange=without), bodies_omitted=True)
 
 
 def fire_log(tables: Tables, job_id: int, since: datetime, until: datetime, limit: int) -> list[FireRecord]:
@@ -95,8 +106,7 @@ def counts(tables: Tables, now: datetime) -> Counts:
     ready = [runs.ready[group] for group in runs.ready.groups()]
     oldest = min((keys[0][0] for keys in ready), default=None)
     return Counts(
-        enabled_jobs=tables.jobs.enabled,
-        disabled_jobs=tables.jobs.disabled,
+        jobs=dict(+tables.jobs.counted),
         unfinished={state: len(runs.unfinished[state]) for state in runs.unfinished.groups()},
         due=sum(keys.through(now) for keys in ready),
         oldest_due_at=oldest if oldest is not None and oldest <= now else None,

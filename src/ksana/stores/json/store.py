@@ -20,7 +20,7 @@ from ksana.domain.keys import StoredKey
 from ksana.domain.moves import Move
 from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, NodeInfo, Retention, Turn
 from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, RunQuery
-from ksana.domain.runs import Attempt, Run
+from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import State
 from ksana.stores.json import (
     archive,
@@ -148,6 +148,10 @@ class JsonStore:
     async def settle_alerts(self, alerts: Sequence[Alert]) -> None:
         await self._write(lambda tx: outbox.settle_alerts(tx, alerts))
 
+    async def give_up_alerts(self, known: Sequence[str], before: datetime, now: datetime, error: str) -> dict[str, int]:
+        hooks = outbox.unserved_hooks(self._tables, known, before)
+        return await self._write(lambda tx: outbox.give_up_alerts(tx, hooks, before, now, error)) if hooks else {}
+
     async def find_alerts(self, query: AlertQuery) -> Page[Alert]:
         return outbox.find_alerts(self._tables, query)
 
@@ -165,6 +169,10 @@ class JsonStore:
 
     async def attempts(self, run_id: int) -> list[Attempt]:
         return [self._kept(place) for place in self._tables.attempts.places(run_id)]
+
+    async def last_attempts(self, run_ids: Iterable[int], most_bytes: int | None = None) -> dict[int, LastAttempt]:
+        newest = {run_id: places[-1] for run_id in run_ids if (places := self._tables.attempts.places(run_id))}
+        return {run_id: reading.bounded(self._kept(place), most_bytes) for run_id, place in newest.items()}
 
     async def last_runs(self, job_ids: Iterable[int], states: Collection[State] = frozenset(State)) -> dict[int, Run]:
         return reading.last_runs(self._tables, job_ids, states)

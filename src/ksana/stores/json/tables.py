@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -58,8 +59,7 @@ class JobTable(Table[int, Job]):
         self.by_ref: dict[tuple[str, str], int] = {}
         self.by_name: Grouped[str, int] = Grouped()
         self.due: Ordered[tuple[datetime, int]] = Ordered()
-        self.enabled = 0
-        self.disabled = 0
+        self.counted: Counter[tuple[str, bool]] = Counter()
 
     def _enter(self, key: int, job: Job) -> None:
         if job.next_fire_at is not None:
@@ -68,7 +68,7 @@ class JobTable(Table[int, Job]):
             if job.ref:
                 self.by_ref[job.surface, job.ref] = key
             self.by_name.add(job.name, key)
-            self._count(job, 1)
+            self.counted[job.surface, job.enabled] += 1
 
     def _leave(self, key: int, job: Job) -> None:
         if job.next_fire_at is not None:
@@ -77,13 +77,7 @@ class JobTable(Table[int, Job]):
             if job.ref:
                 del self.by_ref[job.surface, job.ref]
             self.by_name.discard(job.name, key)
-            self._count(job, -1)
-
-    def _count(self, job: Job, step: int) -> None:
-        if job.enabled:
-            self.enabled += step
-        else:
-            self.disabled += step
+            self.counted[job.surface, job.enabled] -= 1
 
 
 class RunTable(Table[int, Run]):
@@ -97,7 +91,7 @@ class RunTable(Table[int, Run]):
         self.children: Grouped[int, int] = Grouped()
         self.by_token: dict[str, int] = {}
         self.unfinished: Grouped[State, int] = Grouped()
-        self.in_state: Grouped[tuple[int, State], int] = Grouped()
+        self.in_state: Grouped[tuple[int, State], tuple[datetime, int]] = Grouped()
         self.live: Grouped[int, int] = Grouped()
         self.active: Grouped[int, int] = Grouped()
         self.holding: Grouped[int, int] = Grouped()
@@ -159,7 +153,7 @@ class RunTable(Table[int, Run]):
         """Where a run stands by what may change about it."""
         state = run.state
         if run.job_id is not None:
-            yield self.in_state, (run.job_id, state), key
+            yield self.in_state, (run.job_id, state), (run.created_at, key)
         if run.ended_at is not None:
             yield self.ended, state, (run.ended_at, key)
         else:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ksana.domain.callbacks import CallbackRecord, CallbackStatus, Heard, Progress
+from ksana.domain.callbacks import LEDGER_LENGTH, CallbackRecord, CallbackStatus, Heard, Progress
 from ksana.domain.runs import Attempt
 from ksana.domain.times import from_micros, to_micros
 from ksana.stores.sql.moving import apply_moves, prepare
@@ -50,6 +50,7 @@ PROGRESS = Table(
 CALLBACKS_OF_RUN = Statement(
     f"SELECT {', '.join(CALLBACKS.names)} FROM ksana_callbacks WHERE run_id = :run_id ORDER BY id"
 )
+COUNT_CALLBACKS = Statement("SELECT COUNT(*) FROM ksana_callbacks WHERE run_id = :run_id")
 LOCK_PROGRESS = Statement("SELECT run_id FROM ksana_progress {by_key} WHERE run_id IN (:ids*) {for_update}")
 PROGRESS_OF_RUNS = Statement(f"SELECT {', '.join(PROGRESS.names)} FROM ksana_progress WHERE run_id IN (:ids*)")
 DROP_CALLBACKS = Statement("DELETE FROM ksana_callbacks WHERE run_id IN (:ids*)")
@@ -64,12 +65,19 @@ async def hear(tx: Tx, heard: Heard) -> bool:
         lost, _ = await apply_moves(tx, prepare([heard.move]))
         if lost:
             return False
-    await tx.insert(CALLBACKS, [callback_to_row(heard.record)])
+    if not heard.needs_room or await _has_room(tx, heard.record.run_id):
+        await tx.insert(CALLBACKS, [callback_to_row(heard.record)])
     if heard.progress is not None:
         await _keep_progress(tx, heard.progress)
     if heard.alerts:
         await keep_alerts(tx, heard.alerts)
     return True
+
+
+async def _has_room(tx: Tx, run_id: int) -> bool:
+    # Nothing is locked for it: callbacks of the very same moment may go a little beyond.
+    [(kept,)] = await tx.rows(COUNT_CALLBACKS, run_id=run_id)
+    return bool(kept < LEDGER_LENGTH)
 
 
 async def _keep_progress(tx: Tx, progress: Progress) -> None:

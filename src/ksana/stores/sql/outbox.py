@@ -44,6 +44,11 @@ CHANGE_ALERT = Statement(
     " error = :error WHERE run_id = :run_id AND epoch = :epoch AND hook = :hook AND attempts = :was"
     " AND state = 'pending'"
 )
+LAST_DUE_ALERTS = Statement("SELECT hook, MAX(due_at) FROM ksana_alerts WHERE due_at IS NOT NULL GROUP BY hook")
+GIVE_UP_ALERTS = Statement(
+    "UPDATE ksana_alerts SET due_at = NULL, state = 'failed', ended_at = :now, error = :error"
+    " WHERE hook = :hook AND due_at <= :before"
+)
 DROP_ALERTS = Statement("DELETE FROM ksana_alerts WHERE ended_at < :before")
 
 
@@ -85,6 +90,18 @@ async def _change(tx: Tx, alert: Alert, was: int) -> int:
         hook=alert.hook,
         was=was,
     )
+
+
+async def unserved_hooks(tx: Tx, known: Sequence[str], before: datetime) -> list[str]:
+    """Hooks beside the known ones to which nothing is owed that came due after `before`."""
+    owed = await tx.rows(LAST_DUE_ALERTS)
+    return sorted(hook for hook, due_at in owed if hook not in known and due_at <= to_micros(before))
+
+
+async def give_up_alerts(tx: Tx, hooks: Sequence[str], before: datetime, now: datetime, error: str) -> dict[str, int]:
+    said = {"before": to_micros(before), "now": to_micros(now), "error": error}
+    given_up = {hook: await tx.run(GIVE_UP_ALERTS, hook=hook, **said) for hook in hooks}
+    return {hook: count for hook, count in given_up.items() if count}
 
 
 async def find_alerts(tx: Tx, query: AlertQuery) -> Page[Alert]:

@@ -7,10 +7,17 @@ from datetime import datetime
 
 from ksana.domain.jobs import Job
 from ksana.domain.queries import Counts, FireRecord
-from ksana.domain.runs import Attempt, Run
+from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import Reason, State
 from ksana.domain.times import from_micros, to_micros
-from ksana.stores.sql.rows import attempt_from_row, attempt_row_from_last, instant_or_none, job_from_row, run_from_row
+from ksana.stores.sql.rows import (
+    Row,
+    attempt_from_row,
+    attempt_row_from_last,
+    instant_or_none,
+    job_from_row,
+    run_from_row,
+)
 from ksana.stores.sql.statements import (
     ATTEMPTS_OF_RUN,
     COUNT_DEAD,
@@ -23,6 +30,8 @@ from ksana.stores.sql.statements import (
     LAST_ATTEMPT_OF_RUN,
     LAST_RUN_IDS,
     LAST_RUN_IDS_IN,
+    NEWEST_ATTEMPTS,
+    NEWEST_ATTEMPTS_TOLD,
     NEXT_DUE,
     NEXT_FIRE,
     RUN_BY_TOKEN,
@@ -30,6 +39,9 @@ from ksana.stores.sql.statements import (
 )
 from ksana.stores.sql.turns import BY_PRIORITY
 from ksana.stores.sql.tx import Tx
+
+# Databases sum lengths in 32 bits.
+_ANY_SIZE = 2**31 - 1
 
 
 async def jobs_by_id(tx: Tx, ids: Iterable[int]) -> list[Job]:
@@ -50,8 +62,10 @@ async def last_runs(tx: Tx, job_ids: Iterable[int], states: Collection[State]) -
         rows = await tx.rows(LAST_RUN_IDS, ids=list(job_ids))
     else:
         rows = await tx.rows(LAST_RUN_IDS_IN, ids=list(job_ids), states=sorted(states))
-    ids = [row[0] for row in rows if row[0] is not None]
+    ids = {run_id for row in rows for run_id in row if run_id is not None}
     runs = await runs_by_id(tx, ids) if ids else []
+    # Of the highest id and the latest slot of a job, whichever was made last.
+    runs.sort(key=lambda run: (run.created_at, run.id))
     return {run.job_id: run for run in runs if run.job_id is not None}
 
 
@@ -59,6 +73,19 @@ async def attempts(tx: Tx, run_id: int) -> list[Attempt]:
     rows = [tuple(row) for row in await tx.rows(ATTEMPTS_OF_RUN, run_id=run_id)]
     rows += [attempt_row_from_last(row) for row in await tx.rows(LAST_ATTEMPT_OF_RUN, run_id=run_id)]
     return [attempt_from_row(row) for row in rows]
+
+
+async def last_attempts(tx: Tx, run_ids: Iterable[int], most_bytes: int | None) -> dict[int, LastAttempt]:
+    wanted = {"ids": list(run_ids), "most_bytes": _ANY_SIZE if most_bytes is None else most_bytes}
+    rows = [tuple(row) for row in await tx.rows(NEWEST_ATTEMPTS, **wanted)]
+    # Where the run's own row tells of an attempt, that one is the newest.
+    rows += [attempt_row_from_last(row) for row in await tx.rows(NEWEST_ATTEMPTS_TOLD, **wanted)]
+    return {row[0]: LastAttempt(attempt_from_row(row), _is_without_bodies(row)) for row in rows}
+
+
+def _is_without_bodies(row: Row) -> bool:
+    head, request_body, _ = row[-3:]
+    return head is not None and request_body is None
 
 
 async def fire_log(tx: Tx, job_id: int, since: datetime, until: datetime, limit: int) -> list[FireRecord]:
@@ -112,12 +139,10 @@ async def next_due_at(tx: Tx, queues: Sequence[str]) -> datetime | None:
 
 
 async def counts(tx: Tx, now: datetime) -> Counts:
-    jobs = dict(await tx.rows(COUNT_JOBS))
     [(due, oldest)] = await tx.rows(COUNT_DUE, now=to_micros(now))
     [(dead,)] = await tx.rows(COUNT_DEAD)
     return Counts(
-        enabled_jobs=jobs.get(1, 0),
-        disabled_jobs=jobs.get(0, 0),
+        jobs={(surface, bool(enabled)): count for surface, enabled, count in await tx.rows(COUNT_JOBS)},
         unfinished={State(state): count for state, count in await tx.rows(COUNT_UNFINISHED)},
         due=due,
         oldest_due_at=instant_or_none(oldest),

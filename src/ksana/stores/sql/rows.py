@@ -365,6 +365,7 @@ def attempt_from_row(row: Row) -> Attempt:
 
 
 def _exchange_from_row(row: Row) -> Exchange | None:
+    """What went over the wire; bodies that were left out are empty."""
     head, request_body, response_body = row
     if head is None:
         return None
@@ -372,10 +373,10 @@ def _exchange_from_row(row: Row) -> Exchange | None:
     return Exchange(
         request_line=kept.request_line,
         request_headers=kept.request_headers,
-        request_body=bytes(request_body),
+        request_body=bytes(request_body or b""),
         response_code=kept.response_code,
         response_headers=kept.response_headers,
-        response_body=bytes(response_body),
+        response_body=bytes(response_body or b""),
         truncated=kept.truncated,
     )
 

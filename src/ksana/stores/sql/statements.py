@@ -91,6 +91,8 @@ _JOB_FROM = "FROM ksana_jobs j JOIN ksana_cursors c ON c.job_id = j.id"
 _ATTEMPT = ", ".join([*(f"a.{name}" for name in ATTEMPTS.names), "e.head, e.request_body, e.response_body"])
 _ATTEMPT_FROM = "FROM ksana_attempts a LEFT JOIN ksana_exchanges e ON e.run_id = a.run_id AND e.epoch = a.epoch"
 _LAST_ATTEMPT = "r.id, r.last_attempt, e.head, e.request_body, e.response_body"
+_IF_SMALL = "CASE WHEN LENGTH(e.request_body) + LENGTH(e.response_body) <= :most_bytes THEN e."
+_SMALL_BODIES = f"e.head, {_IF_SMALL}request_body END, {_IF_SMALL}response_body END"
 _LAST_ATTEMPT_FROM = "FROM ksana_runs r LEFT JOIN ksana_exchanges e ON e.run_id = r.id AND e.epoch = r.epoch - 1"
 
 PING = Statement("SELECT 1")
@@ -198,18 +200,31 @@ RESTING_RUNS_FOLLOW = Statement(
 RUNS_BY_ID = Statement(f"SELECT {_RUN} FROM ksana_runs WHERE id IN (:ids*)")
 RUN_BY_TOKEN = Statement(f"SELECT {_RUN} FROM ksana_runs WHERE callback_token = :token")
 LAST_RUN_IDS = Statement(
-    # One step into the index per job; a MAX over groups would walk the whole history of each.
-    "SELECT (SELECT r.id FROM ksana_runs r WHERE r.job_id = j.id ORDER BY r.id DESC LIMIT 1)"
+    # Two steps into indexes per job; a MAX over groups would walk the whole history of each. Ids come in blocks per
+    # node, so the highest does not tell which planned run is the newest: the latest slot does.
+    "SELECT (SELECT r.id FROM ksana_runs r WHERE r.job_id = j.id ORDER BY r.id DESC LIMIT 1),"
+    " (SELECT r.id FROM ksana_runs r WHERE r.job_id = j.id AND r.slot_at IS NOT NULL ORDER BY r.slot_at DESC LIMIT 1)"
     " FROM ksana_jobs j WHERE j.id IN (:ids*)"
 )
 LAST_RUN_IDS_IN = Statement(
     # The same, stepping back over runs in other states.
-    "SELECT (SELECT r.id FROM ksana_runs r WHERE r.job_id = j.id AND r.state IN (:states*) ORDER BY r.id DESC LIMIT 1)"
+    "SELECT (SELECT r.id FROM ksana_runs r WHERE r.job_id = j.id AND r.state IN (:states*) ORDER BY r.id DESC LIMIT 1),"
+    " (SELECT r.id FROM ksana_runs r WHERE r.job_id = j.id AND r.state IN (:states*) AND r.slot_at IS NOT NULL"
+    " ORDER BY r.slot_at DESC LIMIT 1)"
     " FROM ksana_jobs j WHERE j.id IN (:ids*)"
 )
 ATTEMPTS_OF_RUN = Statement(f"SELECT {_ATTEMPT} {_ATTEMPT_FROM} WHERE a.run_id = :run_id ORDER BY a.epoch")
 LAST_ATTEMPT_OF_RUN = Statement(
     f"SELECT {_LAST_ATTEMPT} {_LAST_ATTEMPT_FROM} WHERE r.id = :run_id AND r.last_attempt IS NOT NULL"
+)
+NEWEST_ATTEMPTS = Statement(
+    f"SELECT {', '.join(f'a.{name}' for name in ATTEMPTS.names)}, {_SMALL_BODIES} {_ATTEMPT_FROM}"
+    # One step into the index per attempt; said as NOT EXISTS it is a join with the whole table.
+    " WHERE a.run_id IN (:ids*) AND a.epoch = (SELECT MAX(n.epoch) FROM ksana_attempts n WHERE n.run_id = a.run_id)"
+)
+NEWEST_ATTEMPTS_TOLD = Statement(
+    f"SELECT r.id, r.last_attempt, {_SMALL_BODIES} {_LAST_ATTEMPT_FROM}"
+    " WHERE r.id IN (:ids*) AND r.last_attempt IS NOT NULL"
 )
 FIRED_SLOTS = Statement(
     "SELECT job_id, slot_at, state, reason, id, created_at FROM ksana_runs WHERE job_id = :job_id"
@@ -277,7 +292,9 @@ ROLLED_MINUTES = Statement(
 
 # Gauges
 
-COUNT_JOBS = Statement("SELECT enabled, COUNT(*) FROM ksana_jobs WHERE deleted_at IS NULL GROUP BY enabled")
+COUNT_JOBS = Statement(
+    "SELECT surface, enabled, COUNT(*) FROM ksana_jobs WHERE deleted_at IS NULL GROUP BY surface, enabled"
+)
 COUNT_UNFINISHED = Statement(
     "SELECT state, COUNT(*) FROM ksana_runs WHERE ended_at IS NULL"
     " AND state IN ('WAITING', 'SCHEDULED', 'RUNNING', 'RETRYING', 'CALLBACK_PENDING') GROUP BY state"

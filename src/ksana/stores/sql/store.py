@@ -17,7 +17,7 @@ from ksana.domain.keys import StoredKey
 from ksana.domain.moves import Move
 from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, NodeInfo, Retention, Turn
 from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, RunQuery
-from ksana.domain.runs import Attempt, Run
+from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import State
 from ksana.domain.times import to_micros
 from ksana.stores.sql import (
@@ -140,6 +140,10 @@ class SqlStore:
     async def settle_alerts(self, alerts: Sequence[Alert]) -> None:
         await self._write(lambda tx: outbox.settle_alerts(tx, alerts))
 
+    async def give_up_alerts(self, known: Sequence[str], before: datetime, now: datetime, error: str) -> dict[str, int]:
+        hooks = await self._read(lambda tx: outbox.unserved_hooks(tx, known, before))
+        return await self._write(lambda tx: outbox.give_up_alerts(tx, hooks, before, now, error)) if hooks else {}
+
     async def find_alerts(self, query: AlertQuery) -> Page[Alert]:
         return await self._read(lambda tx: outbox.find_alerts(tx, query))
 
@@ -157,6 +161,9 @@ class SqlStore:
 
     async def attempts(self, run_id: int) -> list[Attempt]:
         return await self._read(lambda tx: reading.attempts(tx, run_id))
+
+    async def last_attempts(self, run_ids: Iterable[int], most_bytes: int | None = None) -> dict[int, LastAttempt]:
+        return await self._read(lambda tx: reading.last_attempts(tx, run_ids, most_bytes))
 
     async def last_runs(self, job_ids: Iterable[int], states: Collection[State] = frozenset(State)) -> dict[int, Run]:
         return await self._read(lambda tx: reading.last_runs(tx, job_ids, states))

@@ -13,7 +13,7 @@ from ksana.targets.http import templates
 from ksana.targets.http.bodies import JSON, Body, body_of, inferred_type, with_callback
 from ksana.targets.http.config import HttpConfig, Mode, checked, value_problem
 from ksana.targets.http.destinations import Destination, destination_of
-from ksana.targets.http.redaction import Secrets
+from ksana.targets.http.redaction import MASK, Secrets
 from ksana.targets.http.templates import Place, Template, Values
 from ksana.targets.http.variables import (
     ATTEMPT_HEADERS,
@@ -42,10 +42,14 @@ class Request(msgspec.Struct, frozen=True):
     """Whether the job has a Host header of its own."""
     is_signed: bool
     """Whether a signature may go with it, if there is a secret to sign with."""
+    token: str = ""
+    """The callback token that goes with it; its URL may hold it, too."""
 
     @property
     def line(self) -> str:
-        return f"{self.method} {self.to.shown}"
+        """The request as people, logs and alerts may see it: whoever reads of a run must not be able to end it."""
+        shown = self.to.shown.replace(self.token, MASK) if self.token else self.to.shown
+        return f"{self.method} {shown}"
 
 
 class Plan:
@@ -87,7 +91,7 @@ class Plan:
         headers = self._headers + self._attempt_headers(context)
         if self._is_static and not is_async:
             assert self._to is not None
-            return self._ready(self._to, headers, self._body.content, False)
+            return self._ready(self._to, headers, self._body.content)
         values = Variables(context)
         to = self._to or self._destination(values, context.input)
         headers += [self._header(name, template, values, context.input) for name, template in self._filled]
@@ -96,14 +100,16 @@ class Plan:
             to, body = self._with_callback(to, headers, body, context)
         if not self._has_type and (content_type := inferred_type(body)):
             headers.append(("Content-Type", content_type))
-        return self._ready(to, headers, body, is_async)
+        return self._ready(to, headers, body, is_async, context.callback_token)
 
-    def _ready(self, to: Destination, headers: Headers, body: bytes, is_async: bool) -> Request:
+    def _ready(
+        self, to: Destination, headers: Headers, body: bytes, is_async: bool = False, token: str = ""
+    ) -> Request:
         has_secrets = self._has_secrets
         if to.authorization and "authorization" not in self._names:
             headers.append(("Authorization", to.authorization))
             has_secrets = True
-        return Request(self._method, to, headers, body, is_async, has_secrets, "host" in self._names, True)
+        return Request(self._method, to, headers, body, is_async, has_secrets, "host" in self._names, True, token)
 
     def _attempt_headers(self, context: AttemptContext) -> Headers:
         pairs = zip(ATTEMPT_HEADERS, attempt_values(context), strict=True)

@@ -1,7 +1,9 @@
 """A store that is closed, absent, damaged or away says so, and works again when it is back."""
 
 import asyncio
+import os
 import socket
+import stat
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -155,3 +157,19 @@ async def test_a_file_store_makes_its_directory(tmp_path: Path) -> None:
     await store.open()
     await store.ping()
     await store.close()
+
+
+async def test_a_file_where_the_directory_should_be_is_told_as_such(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("not a directory")
+    with pytest.raises(StoreUnavailable, match=r"data/ksana\.db cannot be opened"):
+        await open_store(f"sqlite:///{tmp_path}/data/ksana.db").open()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX")
+async def test_nobody_else_on_the_machine_can_read_the_file(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path}/ksana.db")
+    await store.open()
+    try:
+        assert {stat.S_IMODE(os.stat(tmp_path / name).st_mode) for name in os.listdir(tmp_path)} == {0o600}
+    finally:
+        await store.close()

@@ -210,7 +210,6 @@ class SqliteDatabase:
         # After every statement the writer asks for the interpreter's lock, and a busy loop keeps it for this long: with
         # the default of 5 ms a commit would mostly wait, with this the two work side by side.
         sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH))
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         connection = await asyncio.to_thread(self._connect_writer)
         self._thread = threading.Thread(target=self._write_loop, args=(connection,), name="ksana-sqlite", daemon=True)
         self._thread.start()
@@ -239,11 +238,14 @@ class SqliteDatabase:
 
     def _connect_writer(self) -> sqlite3.Connection:
         try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            # Whatever is kept of requests may hold secrets; SQLite gives its other files the mode of this one.
+            self._path.touch(mode=0o600)
             connection = self._connect()
             [(mode,)] = connection.execute("PRAGMA journal_mode=WAL").fetchall()
             connection.execute("PRAGMA synchronous=FULL")
             health = self._health()
-        except sqlite3.DatabaseError as error:
+        except (OSError, sqlite3.DatabaseError) as error:
             raise StoreUnavailable(f"{self._path} cannot be opened: {error}") from error
         if mode != "wal":
             raise StoreUnavailable(f"{self._path}: this file system cannot hold a write-ahead log; use a local disk")

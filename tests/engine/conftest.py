@@ -85,6 +85,14 @@ async def create_world(sqlite_world_url: str) -> AsyncIterator[Create]:
 
 
 @pytest.fixture
+async def create_quick_world(json_world_url: str) -> AsyncIterator[Create]:
+    """The same on the store that costs least, for long lives."""
+    worlds = Worlds(json_world_url)
+    yield worlds.create
+    await worlds.close()
+
+
+@pytest.fixture
 async def world(create_world: Create) -> World:
     return await create_world()
 

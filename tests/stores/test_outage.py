@@ -165,11 +165,19 @@ async def test_a_file_where_the_directory_should_be_is_told_as_such(tmp_path: Pa
         await open_store(f"sqlite:///{tmp_path}/data/ksana.db").open()
 
 
+def files_in(directory: Path) -> list[Path]:
+    return list(directory.iterdir())
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
 @pytest.mark.skipif(os.name != "posix", reason="modes are POSIX")
 async def test_nobody_else_on_the_machine_can_read_the_file(tmp_path: Path) -> None:
     store = open_store(f"sqlite:///{tmp_path}/ksana.db")
     await store.open()
     try:
-        assert {stat.S_IMODE(os.stat(tmp_path / name).st_mode) for name in os.listdir(tmp_path)} == {0o600}
+        assert {mode_of(path) for path in files_in(tmp_path)} == {0o600}
     finally:
         await store.close()

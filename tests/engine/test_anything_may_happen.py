@@ -243,13 +243,13 @@ async def live_through(create: Create, seed: int, steps: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_whatever_happens_every_slot_leaves_one_trace(create_world: Create, seed: int) -> None:
-    await live_through(create_world, seed, steps=40)
+async def test_whatever_happens_every_slot_leaves_one_trace(create_quick_world: Create, seed: int) -> None:
+    await live_through(create_quick_world, seed, steps=40)
 
 
 @pytest.mark.parametrize("seed", [100])
 async def test_whatever_happens_every_slot_leaves_one_trace_on_every_store(create_any_world: Create, seed: int) -> None:
-    await live_through(create_any_world, seed, steps=12)
+    await live_through(create_any_world, seed, steps=7)
 
 
 async def test_the_check_itself_notices_a_slot_without_a_trace(world: World) -> None:

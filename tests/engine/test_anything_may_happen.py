@@ -162,10 +162,10 @@ class Fate:
             await world.node(name)
         for job in self.jobs:
             await world.main.engine.jobs.resume(job.id)
-        await world.advance("3m")
+        await world.advance("2m")
         for job in self.jobs:
             await world.main.engine.jobs.pause(job.id)
-        await world.advance("3m")
+        await world.advance("2m")
 
 
 async def accounted(world: World, job: Job) -> None:
@@ -247,14 +247,14 @@ async def test_whatever_happens_every_slot_leaves_one_trace(create_quick_world: 
     await live_through(create_quick_world, seed, steps=40)
 
 
-@pytest.mark.parametrize("seed", [100])
+@pytest.mark.parametrize("seed", [101])
 async def test_whatever_happens_every_slot_leaves_one_trace_on_every_store(create_any_world: Create, seed: int) -> None:
-    await live_through(create_any_world, seed, steps=7)
+    await live_through(create_any_world, seed, steps=8)
 
 
 async def test_the_check_itself_notices_a_slot_without_a_trace(world: World) -> None:
     job = await world.job(every="1m")
-    await world.advance("3m")
+    await world.advance("2m")
     await world.pause(job)
     await accounted(world, job)
     await world.resume(job)

@@ -255,23 +255,15 @@ def change_of(about: About) -> Change:
 
 
 def attempt_to_row(attempt: Attempt) -> tuple[Any, ...]:
-    return (
-        attempt.run_id,
-        attempt.epoch,
-        attempt.number,
-        attempt.node_id,
-        to_micros(attempt.started_at),
-        to_micros(attempt.ended_at),
-        attempt.verdict._value_,
-        int(attempt.timed_out),
-        attempt.code,
-        storable(attempt.error) or None,
-        attempt.result,
-    )
+    return (attempt.run_id, *_said_of(attempt), attempt.result)
 
 
 def last_attempt_of(attempt: Attempt) -> tuple[Any, ...]:
     """An attempt as the row of the run it ended tells it."""
+    return (*_said_of(attempt), int(attempt.result is not None))
+
+
+def _said_of(attempt: Attempt) -> tuple[Any, ...]:
     return (
         attempt.epoch,
         attempt.number,
@@ -282,7 +274,6 @@ def last_attempt_of(attempt: Attempt) -> tuple[Any, ...]:
         int(attempt.timed_out),
         attempt.code,
         storable(attempt.error) or None,
-        int(attempt.result is not None),
     )
 
 

@@ -277,6 +277,20 @@ async def test_by_ids_needs_a_key_once_there_is_one_and_a_token_never_does(world
     assert ok(await world.post(path, {"status": "SUCCESS"}))["final_status"] == "SUCCESS"
 
 
+async def test_a_key_that_may_only_read_never_learns_the_token(world: World) -> None:
+    """Whoever holds it can end the run, which needs run:control."""
+    run_id, path = await pending(world, http_method="POST", body_template='{"a": 1}')
+    token = path.rpartition("/")[2]
+    reader, controller = await world.key(Scope.RUN_READ), await world.key(Scope.RUN_READ, Scope.RUN_CONTROL)
+    paths = [f"/api/v1/runs/{run_id}", "/api/v1/tasks/1/runs", f"/api/v2/runs/{run_id}/attempts"]
+    for shown in paths:
+        told = await world.get(shown, headers=reader)
+        assert told.status == 200
+        assert token not in told.body.decode(), shown
+        assert "***" in told.body.decode(), shown
+        assert token in (await world.get(shown, headers=controller)).body.decode(), shown
+
+
 async def test_beyond_loopback_by_ids_needs_a_key_even_if_there_is_none(sqlite_tasks_url: str, sink: Sink) -> None:
     """R7: `--insecure` opens the API, not this."""
     async with open_world(sqlite_tasks_url, sink, {"is_exposed": True}) as world:

@@ -15,9 +15,10 @@ from ksana.api.tasks.finding import find_run, find_task
 from ksana.api.tasks.listing import MAX_PAGE_SIZE, Cut
 from ksana.api.tasks.run_shapes import RunView, show_run
 from ksana.api.tasks.words import RunStatus, states_of, status_of
+from ksana.api.tokens import may_see_tokens, without_token
 from ksana.domain.errors import InvalidArgument, InvalidState, NotFound
 from ksana.domain.queries import RunQuery
-from ksana.domain.runs import Run
+from ksana.domain.runs import LastAttempt, Run
 from ksana.domain.times import parse_instant
 from ksana.engine.contexts import Contexts
 
@@ -64,7 +65,7 @@ async def list_runs(call: Call[None, RunsQuery]) -> Reply:
             limit=cut.size,
         )
     )
-    return Reply(await _shown(services, found.items, _BODIES_IN_LISTS), headers=cut.headers(found.total))
+    return Reply(await _shown(call, found.items, _BODIES_IN_LISTS), headers=cut.headers(found.total))
 
 
 def _status(text: str) -> RunStatus:
@@ -83,7 +84,7 @@ def _instant(text: str | None, field: str) -> datetime | None:
 
 
 async def get(call: Call[None, None]) -> RunView:
-    [view] = await _shown(call.services, [await find_run(call)], None)
+    [view] = await _shown(call, [await find_run(call)], None)
     return view
 
 
@@ -101,12 +102,21 @@ async def cancel(call: Call[None, None]) -> Canceled:
     return Canceled(run.id, RunStatus.CANCELED)
 
 
-async def _shown(services: Services, runs: list[Run], most_bytes: int | None) -> list[RunView]:
-    store = services.engine.store
+async def _shown(call: Call[Any, Any], runs: list[Run], most_bytes: int | None) -> list[RunView]:
+    store = call.services.engine.store
     contexts = Contexts(await store.identity(), "")
     progress = await store.progress([run.id for run in runs])
     last = await store.last_attempts([run.id for run in runs if run.attempt], most_bytes)
+    if not may_see_tokens(call):
+        last = {run.id: _without_token(last[run.id], run) for run in runs if run.id in last}
+        runs = [msgspec.structs.replace(run, callback_token=None) for run in runs]
     return [show_run(run, last.get(run.id), contexts.trace_id(run.id), progress.get(run.id)) for run in runs]
+
+
+def _without_token(last: LastAttempt, run: Run) -> LastAttempt:
+    if run.callback_token is None:
+        return last
+    return LastAttempt(without_token(last.attempt, run.callback_token), last.bodies_omitted)
 
 
 def routes() -> list[Route[Any, Any]]:

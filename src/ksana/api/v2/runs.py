@@ -10,6 +10,7 @@ import msgspec
 from ksana.api.kit import Call, Page, PageQuery, Route, Scope, page_of
 from ksana.api.kit.paging import Order, parse_sort
 from ksana.api.services import Services
+from ksana.api.tokens import may_see_tokens, without_token
 from ksana.api.v2.run_shapes import (
     AttemptView,
     CallbackView,
@@ -97,7 +98,10 @@ async def attempts(call: Call[None, None]) -> list[AttemptView]:
     """Every try at a run, oldest first, with what was sent and received."""
     engine = call.services.engine
     run = await engine.runs.get(call.number("id"))
-    return [show_attempt(attempt) for attempt in await engine.store.attempts(run.id)]
+    made = await engine.store.attempts(run.id)
+    if run.callback_token is not None and not may_see_tokens(call):
+        made = [without_token(attempt, run.callback_token) for attempt in made]
+    return [show_attempt(attempt) for attempt in made]
 
 
 async def callbacks(call: Call[None, None]) -> list[CallbackView]:

@@ -86,6 +86,8 @@ async def test_a_worker_frozen_past_its_lease_cannot_overwrite_the_newer_result(
             assert (done["state"], done["reclaims"]) == ("SUCCESS", 1)
             # The frozen worker wakes and its target answers 500: too late to matter.
             release.set()
+            # The answer lies there before the worker wakes; else it may hear first that the run was taken from it.
+            await sink.wait_until(lambda: len(sink.replied) == 2, "both replies")
             first.thaw()
             await first.line("newer attempt|lost|fenced|too late")
             after = await client.call("GET", f"/api/v2/runs/{run['id']}")

@@ -103,6 +103,7 @@ class Sink:
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.requests: list[Request] = []
+        self.replied: list[Request] = []
         self.accepted = 0
         """How many connections have been opened so far."""
         self.open: set[_Connection] = set()
@@ -164,7 +165,7 @@ class Sink:
         return list(seen())
 
     async def wait_until(self, is_so: Callable[[], bool], what: str, timeout: float = DEADLINE) -> None:
-        """Wait until something about the sink is so; asked again at every request, connect and disconnect."""
+        """Wait until something about the sink is so; asked again at every request, reply, connect and disconnect."""
         changed = asyncio.Event()
         self._waiters.add(changed)
         try:
@@ -284,6 +285,8 @@ class _Connection(asyncio.Protocol):
         if reply.status not in (204, 304) and not _names(headers) & {"content-length", "transfer-encoding"}:
             headers["Content-Length"] = str(len(reply.body))
         self._transport.write(_head(reply.status, headers) + body)
+        self._sink.replied.append(request)
+        self._sink._note()
         asked_to_close = (request.header("Connection") or "").lower() == "close"
         announced = any(k.lower() == "connection" and v.lower() == "close" for k, v in headers.items())
         if reply.close or asked_to_close or announced:

@@ -19,12 +19,15 @@ from typing import Any, TypeVar
 import msgspec
 
 from ksana.domain.errors import InvalidArgument, KsanaError, StoreUnavailable
+from ksana.stores.asked import Asked
 from ksana.stores.sql.compile import Compiled, compile_statement
 from ksana.stores.sql.dialects import SQLITE
 from ksana.stores.sql.statements import END_RUNS, ENDED_AS_TOLD, Statement, Table
 from ksana.stores.sql.tx import Step, Told, UniqueViolation
 
 T = TypeVar("T")
+
+_Job = Asked[Step[Any]]
 
 _GROUP = 256
 # A few sizes only, so that the prepared statements for them stay at hand; the largest keeps below the limit of values.
@@ -170,27 +173,6 @@ def _finish(step: Awaitable[T]) -> T:
     raise AssertionError("a step on SQLite must not wait for anything")
 
 
-class _Job:
-    """A step on its way through the writer thread."""
-
-    __slots__ = ("error", "future", "loop", "result", "step")
-
-    def __init__(self, step: Step[Any], loop: asyncio.AbstractEventLoop) -> None:
-        self.step = step
-        self.loop = loop
-        self.future: asyncio.Future[Any] = loop.create_future()
-        self.result: Any = None
-        self.error: BaseException | None = None
-
-    def settle(self) -> None:
-        if self.future.done():
-            return
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(self.result)
-
-
 class SqliteDatabase:
     """A SQLite file, shared by the processes of one host."""
 
@@ -266,7 +248,7 @@ class SqliteDatabase:
     async def write(self, step: Step[T]) -> T:
         if self._thread is None:
             raise StoreUnavailable(f"{self._path} is not open")
-        job = _Job(step, asyncio.get_running_loop())
+        job: _Job = Asked(step, asyncio.get_running_loop())
         self._queue.put(job)
         result: T = await job.future
         return result

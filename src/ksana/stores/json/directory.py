@@ -10,9 +10,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from ksana.domain.errors import InvalidArgument, StoreUnavailable
+from ksana.stores.asked import Asked
 from ksana.stores.json.disk import Places
 from ksana.stores.json.draft import Draft, everything
 from ksana.stores.json.load import load
@@ -26,26 +27,6 @@ Step = Callable[[Tx], T]
 # What one ended run takes in the history, attempts aside; close enough to tell whether writing it anew is worth it.
 _RUN_LENGTH = 500
 _UNFIT = (UnicodeEncodeError, OverflowError, TypeError, RecursionError)
-
-
-class _Asked(Generic[T]):
-    """A step on its way."""
-
-    __slots__ = ("error", "future", "result", "step")
-
-    def __init__(self, step: Step[T], loop: asyncio.AbstractEventLoop) -> None:
-        self.step = step
-        self.future: asyncio.Future[T] = loop.create_future()
-        self.result: T
-        self.error: BaseException | None = None
-
-    def settle(self) -> None:
-        if self.future.done():
-            return
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(self.result)
 
 
 class Directory:
@@ -69,7 +50,7 @@ class Directory:
             self._lock.release()
             raise
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="ksana-json")
-        self._waiting: list[_Asked[Any]] = []
+        self._waiting: list[Asked[Any]] = []
         self._working: asyncio.Task[None] | None = None
 
     @property
@@ -83,11 +64,12 @@ class Directory:
 
     async def change(self, step: Step[T]) -> T:
         """Do a step and have it on the disk."""
-        job = _Asked(step, self._loop)
+        job = Asked(step, self._loop)
         self._waiting.append(job)
         if self._working is None:
             self._working = self._loop.create_task(self._work())
-        return await job.future
+        result: T = await job.future
+        return result
 
     async def _work(self) -> None:
         try:
@@ -103,7 +85,7 @@ class Directory:
         finally:
             self._working = None
 
-    async def _commit(self, group: list[_Asked[Any]]) -> None:
+    async def _commit(self, group: list[Asked[Any]]) -> None:
         now = self._now()
         tx, draft = Tx(self.tables), Draft(self.tables, now)
         for job in group:
@@ -121,7 +103,7 @@ class Directory:
         if any(kind == "gone_runs" for kind, _ in lines):
             await self._compact()
 
-    def _refuse(self, group: list[_Asked[Any]], error: Exception) -> None:
+    def _refuse(self, group: list[Asked[Any]], error: Exception) -> None:
         """A group that could not be written. Even a refusal may have been because of a step that now never was."""
         if isinstance(error, OSError):
             error = StoreUnavailable(f"{self.path} cannot be written: {error.strerror or error}")
@@ -177,7 +159,7 @@ class Directory:
         self._lock.release()
 
 
-def _try(tx: Tx, draft: Draft, job: _Asked[Any]) -> None:
+def _try(tx: Tx, draft: Draft, job: Asked[Any]) -> None:
     """One step of a group: if it fails, only its own changes go."""
     mark = tx.mark
     try:

@@ -1,5 +1,21 @@
 """Ksana runs things on time."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ksana.embedded import Ksana
+
 __version__ = "0.1.0"
 
-__all__ = ["__version__"]
+__all__ = ["Ksana", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    # Every module of the package loads this one first, and few of them need more than the version.
+    if name == "Ksana":
+        from ksana.embedded import Ksana
+
+        return Ksana
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -47,20 +47,6 @@ def settings_from(config_path: Path | None, **flags: Any) -> Settings:
 
 def start_logging(settings: Settings) -> None:
     """Logs to stderr, as the settings say."""
-    import logging
-    import sys
+    from ksana.process import start_logging
 
-    from ksana.api.kit.request_ids import current_request_id
-    from ksana.observe.logs import setup_logging
-
-    secrets = [*settings.auth.keys, settings.executor.signing_secret or ""]
-    setup_logging(
-        settings.logging.level,
-        settings.logging.format,
-        sys.stderr,
-        is_tty=sys.stderr.isatty(),
-        request_id=current_request_id,
-        secrets=[secret for secret in secrets if secret],
-    )
-    for warning in settings.warnings:
-        logging.getLogger("ksana").warning(warning)
+    start_logging(settings)

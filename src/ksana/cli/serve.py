@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ksana.cli.options import settings_from, start_logging, store_options
-from ksana.cli.problems import INTERRUPTED
 from ksana.domain.errors import InvalidArgument, KsanaError
 
 if TYPE_CHECKING:
@@ -74,44 +73,10 @@ def _functions(reference: str | None) -> Mapping[str, Callable[..., Any]]:
 
 
 def _run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
-    """Run until SIGINT or SIGTERM; a second signal does not wait any longer."""
-    import asyncio
-    import logging
-    import os
-    import signal
-
     from ksana.app import PortTaken
-
-    async def until_told() -> None:
-        stop = asyncio.Event()
-        loop = asyncio.get_running_loop()
-
-        def told() -> None:
-            if stop.is_set():
-                logging.getLogger("ksana").warning("stopped at once; what was under way is found by its lapsed lease")
-                # Anything gentler could itself wait: for a target, a thread or the store.
-                os._exit(INTERRUPTED)
-            stop.set()
-
-        for name in (signal.SIGINT, signal.SIGTERM):
-            try:
-                loop.add_signal_handler(name, told)
-            except NotImplementedError:
-                # Windows has no such handlers in its event loop; there Ctrl-C arrives as KeyboardInterrupt.
-                signal.signal(name, lambda *_: loop.call_soon_threadsafe(told))
-        await main(stop)
+    from ksana.process import run_until_told
 
     try:
-        _loop_runner()(until_told())
+        run_until_told(main)
     except PortTaken as error:
         raise KsanaError(str(error)) from error
-
-
-def _loop_runner() -> Callable[[Coroutine[Any, Any, None]], None]:
-    try:
-        import uvloop
-    except ImportError:
-        import asyncio
-
-        return asyncio.run
-    return uvloop.run

@@ -1,4 +1,5 @@
-"""Every series of a node: names, types and labels. They are a promise to dashboards, and no label ever names a run."""
+"""Every series of a node but those of schedules: names, types and labels. They are a promise to dashboards, and no
+label ever names a run."""
 
 from __future__ import annotations
 
@@ -44,39 +45,6 @@ class Series:
             limit=per_job,
         )
 
-        self.enqueued = counter(
-            "scheduler_runs_total",
-            "Planned instants that became runs, or failed to.",
-            "schedule_id",
-            "status",
-            limit=2 * per_job,
-        )
-        self.enqueuing = histogram(
-            "scheduler_run_duration_seconds",
-            "Seconds from finding a slot due to its run stored.",
-            DELAY_BOUNDS,
-            "schedule_id",
-            limit=per_job,
-        )
-        self.last_run = gauge(
-            "scheduler_last_run_timestamp", "When a schedule last fired.", "schedule_id", limit=per_job
-        )
-        self.next_run = gauge(
-            "scheduler_next_run_timestamp", "When a schedule fires next.", "schedule_id", limit=per_job
-        )
-        self.lock_failures = counter(
-            "scheduler_lock_failures_total",
-            "Errors while locking a schedule, other than that somebody holds it.",
-            "schedule_id",
-            limit=per_job,
-        )
-        self.lock_contended = counter(
-            "scheduler_lock_contended_total",
-            "Locks of a schedule that somebody else held.",
-            "schedule_id",
-            limit=per_job,
-        )
-
         self.due = gauge("jobs_due_count", "Runs that are due and not begun.")
         self.lag = gauge("jobs_lag_seconds", "How long the oldest due run has waited.")
         self.success_rate = gauge("job_success_rate", "Successes among runs that succeeded or failed, since the start.")
@@ -108,12 +76,6 @@ class Series:
     def forget_task(self, task_id: str) -> None:
         for table in (self.durations, self.retries, self.misfires):
             table.drop(task_id)
-
-    def forget_schedule(self, schedule_id: str) -> None:
-        for table in (self.enqueuing, self.last_run, self.next_run, self.lock_failures, self.lock_contended):
-            table.drop(schedule_id)
-        for status in ("success", "error"):
-            self.enqueued.drop(schedule_id, status)
 
     def _counter(self, name: str, help: str, *labels: str, limit: int = 1000) -> Table:
         return self._kept(Table(name, "counter", help, labels, limit=limit))

@@ -1,0 +1,76 @@
+"""A program that is its own server: `python app.py` runs what is written down in it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from ksana import Ksana
+from ksana.domain.errors import InvalidArgument
+from ksana.domain.outcomes import AttemptContext
+from ksana.domain.queries import RunQuery
+from ksana.domain.runs import Run
+from ksana.domain.states import State
+from tests.cli.nodes import BARE_NAMES, Node
+from tests.kit.processes import DEADLINE, program
+
+APP = """
+from ksana import Ksana
+
+app = Ksana("sqlite:shop.db", workers=2)
+
+@app.every("100ms")
+def ping():
+    return "pong"
+
+@app.cron("0 9 * * 1-5", tz="Asia/Shanghai", retries=3, overlap="skip")
+async def report(run):
+    return str(run.planned_at)
+
+if __name__ == "__main__":
+    app.serve(port=0)
+"""
+
+
+async def test_a_program_with_jobs_serves_them_until_it_is_told_to_stop(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(APP)
+    bare = dict.fromkeys(BARE_NAMES, "")
+    async with program(sys.executable, "app.py", directory=tmp_path, environment=bare) as process:
+        node = Node(process, await process.url())
+        _, page = await node.call("GET", "/api/v2/jobs?surface=code")
+        jobs = {job["name"]: job for job in page["items"]}
+        assert jobs["report"]["schedule"]["timezone"] == "Asia/Shanghai"
+        await node.until(f"/api/v2/runs?job_id={jobs['ping']['id']}&state=SUCCESS", lambda seen: seen["total"] >= 2)
+        assert await process.stop() == 0
+    assert "2 workers" in process.output
+
+
+async def test_functions_run_beside_what_else_a_program_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    app = Ksana(f"sqlite:///{tmp_path}/shop.db")
+    met = asyncio.Event()
+
+    @app.at("2020-01-01T00:00:00Z")
+    def too_late() -> None: ...
+
+    @app.every("100ms", kwargs={"word": "hello"})
+    async def greet(run: AttemptContext, word: str) -> str:
+        met.set()
+        return word
+
+    async with asyncio.timeout(DEADLINE), app.running() as engine:
+        await met.wait()
+        missed: list[Run] = []
+        while not missed:
+            missed = (await engine.store.find_runs(RunQuery(states=frozenset({State.MISSED})))).items
+    assert [run.state for run in missed] == [State.MISSED]
+
+
+def test_a_setting_nobody_knows_is_refused_when_it_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidArgument, match="wrokers"):
+        Ksana(wrokers=3).serve()
+    assert list(tmp_path.iterdir()) == []

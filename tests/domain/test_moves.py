@@ -94,10 +94,30 @@ def test_a_verdict_decides_where_a_run_goes() -> None:
     job = a_job(timeouts=Timeouts(callback=timedelta(minutes=5)))
     assert settle(a_run(), job, SUCCESS, LATER).state is State.SUCCESS
     assert settle(a_run(), job, Outcome(Verdict.FAIL, error="no"), LATER).error == "no"
-    short = settle(a_run(), job, Outcome(Verdict.WAIT), LATER, token_ttl=timedelta(seconds=1))
+    short = settle(a_run(callback_token="t"), job, Outcome(Verdict.WAIT), LATER, token_ttl=timedelta(seconds=1))
     assert short.deadline_at == LATER + timedelta(seconds=1)
     waiting = settle(a_run(), job, Outcome(Verdict.WAIT), LATER)
     assert (waiting.state, waiting.deadline_at) == (State.CALLBACK_PENDING, LATER + timedelta(minutes=5))
+
+
+def test_a_wait_without_a_token_is_not_bounded_by_one() -> None:
+    job = a_job(timeouts=Timeouts(callback=timedelta(days=365)))
+    for_a_person = settle(a_run(), job, Outcome(Verdict.WAIT), LATER, token_ttl=timedelta(seconds=1))
+    assert for_a_person.deadline_at == LATER + timedelta(days=365)
+
+
+def test_a_step_may_be_skipped_by_its_condition_or_hand_its_work_over() -> None:
+    skipped = settle(a_run(), a_job(), Outcome(Verdict.SKIP), LATER)
+    assert (skipped.state, skipped.reason) == (State.SKIPPED, Reason.CONDITION)
+    branched = settle(a_run(attempt=1), a_job(), Outcome(Verdict.BRANCH), LATER)
+    assert (branched.state, branched.reason, branched.node_id) == (State.RUNNING, Reason.CHILDREN, None)
+    assert branched.attempt == 1
+
+
+@pytest.mark.parametrize("event", [Event.RERUN, Event.REOPEN])
+def test_whoever_starts_again_starts_with_a_clean_slate(event: Event) -> None:
+    again = advance(a_run(State.FAILED, failures=3, reclaims=2, ended_at=NOW, error="no"), event, LATER)
+    assert (again.failures, again.reclaims, again.ended_at, again.error) == (0, 0, None, "")
 
 
 @pytest.mark.parametrize("timed_out", [False, True])

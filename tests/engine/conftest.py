@@ -50,6 +50,11 @@ def json_world_url(tmp_path: Path) -> str:
     return f"json:{tmp_path}/world"
 
 
+@pytest.fixture
+def redis_world_url(redis_url: str, fresh_redis_prefix: str) -> str:
+    return f"{redis_url}?prefix={fresh_redis_prefix}"
+
+
 class Worlds:
     """Makes worlds on one database, and puts their stores away after the test."""
 
@@ -97,7 +102,7 @@ async def world(create_world: Create) -> World:
     return await create_world()
 
 
-@pytest.fixture(params=["sqlite", "postgres", "mysql", "json"])
+@pytest.fixture(params=["sqlite", "postgres", "mysql", "json", "redis"])
 async def create_any_world(request: pytest.FixtureRequest) -> AsyncIterator[Create]:
     """The same on every store."""
     worlds = Worlds(request.getfixturevalue(f"{request.param}_world_url"))

@@ -21,6 +21,8 @@ WRITES = (
     "roll_up",
     "admit_waiting",
     "hear",
+    "steer",
+    "keep_checkpoint",
     "add_attempts",
     "lease_alerts",
     "settle_alerts",
@@ -114,7 +116,7 @@ def _weight(verb: str, args: tuple[Any, ...], result: Any) -> int:
         return len(args[0]) + len(result.claimed)
     if isinstance(result, Fired):
         return result.looked_at
-    if verb == "lease_alerts":
+    if verb in ("lease_alerts", "steer"):
         return len(result)
     if verb == "admit_waiting":
         return int(result)

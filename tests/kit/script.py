@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -55,6 +55,8 @@ class Script:
         self.always = Reply()
         self.has_made_wait = False
         self.improvise: Callable[[AttemptContext], Reply] | None = None
+        self.witness: Callable[[Delivery], Awaitable[None]] | None = None
+        """Sees every delivery before it is answered."""
         self._next: deque[Reply] = deque()
         self._of_job: dict[int | None, deque[Reply]] = defaultdict(deque)
         self._hanging: dict[int, asyncio.Future[Outcome]] = {}
@@ -139,6 +141,8 @@ class ScriptedTarget:
         at_once = sum(other.context.job_id == context.job_id for other in script.running.values())
         script.most_at_once[context.job_id] = max(script.most_at_once[context.job_id], at_once)
         try:
+            if script.witness is not None:
+                await script.witness(delivery)
             return await self._play(script.choose(context), context)
         except asyncio.CancelledError:
             script.canceled.append(delivery)

@@ -18,12 +18,14 @@ from ksana.domain.durations import parse_duration
 from ksana.domain.jobs import Job, JobSpec, TargetSpec
 from ksana.domain.moves import Move
 from ksana.domain.policies import Misfire, MisfireRule, Overlap, OverlapRule, Timeouts
-from ksana.domain.ports import Claimed, Hook, Store
+from ksana.domain.ports import Claimed, Hook, Store, Target
 from ksana.domain.queries import FireRecord, RunQuery
 from ksana.domain.runs import Attempt, Run
 from ksana.domain.schedules import CronSchedule, Every, Once, Schedule
 from ksana.domain.states import State
 from ksana.engine.engine import Engine, EngineOptions
+from ksana.targets.builtin import EchoTarget, NoopTarget
+from ksana.targets.chains import ChainTarget, JobStep, QueueStep
 from tests.kit.clock import NodeClock, VirtualClock
 from tests.kit.gate import Gate, Outage
 from tests.kit.script import Script, ScriptedTarget
@@ -32,6 +34,13 @@ MakeStore = Callable[[], Awaitable[Store]]
 Span = str | timedelta
 
 _POLL = timedelta(seconds=1)
+_OTHERS: tuple[Target, ...] = (
+    ChainTarget(),
+    EchoTarget(),
+    JobStep("job"),
+    NoopTarget(),
+    QueueStep(),
+)
 _OVERRUN = timedelta(seconds=5, microseconds=1)
 _UNDELIVERED = AlertQuery(state=AlertState.PENDING, limit=1000)
 _END_OF_TIME = datetime(9999, 12, 31, tzinfo=UTC)
@@ -89,7 +98,7 @@ class Node:
         self.diary = Diary()
         self.engine = Engine(
             cast(Store, self.gate),
-            {"script": self.target},
+            {target.kind: target for target in (self.target, *_OTHERS)},
             EngineOptions(name=name, **options),
             clock=self.clock,
             ticks=self.clock.ticks,

@@ -13,7 +13,7 @@ from ksana.domain.errors import StoreUnavailable
 from ksana.domain.jobs import Job
 from ksana.domain.outcomes import Exchange
 from ksana.domain.policies import Priority
-from ksana.domain.ports import JobChange, Store
+from ksana.domain.ports import Claimed, JobChange, Store
 from ksana.domain.queries import Counts
 from ksana.domain.runs import Run, Trigger
 from ksana.domain.states import Reason, State
@@ -52,6 +52,9 @@ NAMES = {
     ("ksana_clock_jumps_total", "counter"): (),
     ("ksana_executing", "gauge"): (),
     ("ksana_build_info", "gauge"): ("version", "python"),
+    ("jobchain_run_total", "counter"): ("status",),
+    ("jobchain_node_duration_seconds", "histogram"): ("type",),
+    ("jobchain_inflight_nodes", "gauge"): (),
 }
 
 
@@ -98,8 +101,9 @@ async def test_every_name_type_and_label_is_as_promised(world: World, store: Sto
     exchange = Exchange(request_line="GET https://example.com", response_code=200)
     observer.on_moved([moved(run(), job(), exchange), moved(run(State.RETRYING), job())], NOON)
     observer.on_fired([fired(run(State.SCHEDULED), job())], [gap(1)], NOON)
-    observer.count_lock_failure("7")
-    observer.count_lock_contended("7")
+    observer.on_moved([moved(run(parent_id=3, step="a"))], NOON)
+    observer.schedules.lock_failed("7")
+    observer.schedules.lock_contended("7")
     await observer.refresh(store, NOON)
     body, content_type = observer.render()
     assert content_type == "text/plain; version=0.0.4; charset=utf-8"
@@ -206,9 +210,9 @@ def test_fires_are_counted_by_decision_and_timed_until_stored(world: World) -> N
 
 
 def test_what_goes_wrong_with_a_schedule_is_counted_under_its_id(world: World) -> None:
-    world.observer.count_schedule_error("report")
-    world.observer.count_lock_failure("report")
-    world.observer.count_lock_contended("report")
+    world.observer.schedules.failed("report")
+    world.observer.schedules.lock_failed("report")
+    world.observer.schedules.lock_contended("report")
     seen = world.scrape()
     assert seen["scheduler_runs_total", "report", "error"] == 1
     assert seen["scheduler_lock_failures_total", "report"] == seen["scheduler_lock_contended_total", "report"] == 1
@@ -365,3 +369,20 @@ def test_the_process_itself_is_measured(world: World) -> None:
 def test_the_program_says_which_it_is(world: World) -> None:
     seen = world.scrape()
     assert any(key[:2] == ("ksana_build_info", "1.2.3") for key in seen)
+
+
+def test_chains_are_counted_by_how_they_end_and_nodes_by_how_long_they_take(world: World) -> None:
+    """J-68"""
+    begun = run(State.RUNNING, id=3, kind="chain", reason=Reason.CHILDREN)
+    node = run(State.RUNNING, id=4, parent_id=3, step="a", kind="noop")
+    world.observer.on_moved([moved(begun)], NOON)
+    world.observer.on_started([Claimed(node, None), Claimed(run(State.RUNNING, id=5, parent_id=3), None)], NOON)
+    assert world.scrape()[("jobchain_inflight_nodes",)] == 2
+    world.observer.on_lost([5], NOON)
+    over = run(State.FAILED, id=4, parent_id=3, step="a", kind="noop", seconds=2)
+    world.observer.on_moved([moved(over), moved(run(State.CANCELED, id=3, kind="chain"))], NOON)
+    seen = world.scrape()
+    assert seen[("jobchain_inflight_nodes",)] == 0
+    assert seen["jobchain_node_duration_seconds_sum", "noop"] == 2
+    statuses = ("started", "success", "failed", "stopped")
+    assert [seen["jobchain_run_total", status] for status in statuses] == [1, 0, 0, 1]

@@ -13,7 +13,7 @@ from ksana.domain.outcomes import Exchange
 from ksana.domain.states import Reason, State
 from ksana.observe.logs import JsonFormatter
 from ksana.observe.redaction import Redactor
-from ksana.observe.run_log import LINES_PER_SECOND, LogObserver, log
+from ksana.observe.run_log import LINES_PER_SECOND, LogObserver, log, shown_run_id
 from tests.observe.builders import NOON, fired, gap, job, moved, run
 
 
@@ -93,6 +93,7 @@ def test_a_finished_run_is_one_line_with_every_field(written: Written) -> None:
         (State.RETRYING, Reason.SHUTDOWN, "INFO", "run handed back by a stopping node"),
         (State.CANCELED, Reason.OPERATOR, "INFO", "run canceled"),
         (State.CALLBACK_PENDING, None, "INFO", "run awaits its callback"),
+        (State.STOPPING, Reason.OPERATOR, "INFO", "run is to stop"),
     ],
 )
 def test_how_a_run_ended_decides_level_and_words(
@@ -112,7 +113,13 @@ def test_a_retry_says_when(written: Written) -> None:
 
 def test_a_step_of_a_chain_names_its_run_and_node(written: Written) -> None:
     written.observer.on_moved([moved(run(job_id=None, parent_id=3, step="extract"))], NOON)
-    assert (written.only["runId"], written.only["nodeId"]) == (3, "extract")
+    # J-66: the chain's run as its surface shows it, the node and the attempt.
+    assert (written.only["runId"], written.only["nodeId"], written.only["attempt"]) == (
+        shown_run_id("trace-3"),
+        "extract",
+        1,
+    )
+    assert shown_run_id(f"{11:016x}{3:016x}") == "00000000-0000-000b-0000-000000000003"
     assert "job_id" not in written.only
 
 

@@ -1,5 +1,6 @@
 """One suite, every store: `store` is each in turn. A new one joins by its name and a fixture `<name>_stores`."""
 
+import secrets
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ from ksana.stores.sql.store import SqlStore
 from tests.services.databases import FreshDatabase, SharedDatabase
 from tests.services.loop import LoopThread
 
-STORES = ("sqlite", "postgres", "mysql", "json")
+STORES = ("sqlite", "postgres", "mysql", "json", "redis")
 SQL_STORES = ("sqlite", "postgres", "mysql")
 
 MakeStore = Callable[[], Store]
@@ -90,6 +91,18 @@ def mysql_stores(mysql_shared: SharedDatabase) -> MakeStore:
 def json_stores(tmp_path: Path) -> MakeStore:
     directory = tmp_path / "json"
     return lambda: open_store(f"json:{directory}")
+
+
+@pytest.fixture
+def redis_stores(redis_url: str, fresh_redis_prefix: str) -> MakeStore:
+    return lambda: open_store(f"{redis_url}?prefix={fresh_redis_prefix}")
+
+
+@pytest.fixture
+def fresh_redis_database(redis_url: str, own_prefix: str) -> FreshDatabase:
+    """Name prefixes under which there is nothing yet."""
+    names = iter(range(1000))
+    return lambda: f"{redis_url}?prefix={own_prefix}_fresh_{secrets.token_hex(4)}_{next(names)}"
 
 
 @pytest.fixture

@@ -11,7 +11,9 @@ from ksana.domain.callbacks import CallbackRecord, CallbackStatus, Progress
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.jobs import Job, TargetSpec
 from ksana.domain.keys import Scope, StoredKey
+from ksana.domain.moves import Kept
 from ksana.domain.outcomes import Verdict
+from ksana.domain.plans import new_child
 from ksana.domain.policies import Priority
 from ksana.domain.ports import Store
 from ksana.domain.queries import Minute
@@ -31,6 +33,7 @@ from tests.stores.builders import (
     an_exchange,
     one_at_a_time,
 )
+from tests.stores.families import a_chain_run, a_dag
 
 Everything = dict[Section, list[Any]]
 
@@ -60,6 +63,11 @@ def everything() -> Everything:
         Section.PROGRESS: [
             Progress(run_id=1, attempt=1, fraction=None, message="läuft 🚀", reported_at=NOW),
             Progress(run_id=42, attempt=1, fraction=0.25, message="", reported_at=NOW, limit_at=NOW + HOUR),
+        ],
+        Section.KEPT: [
+            Kept(run_id=9, artifact=b""),
+            Kept(run_id=21, artifact=LARGE, checkpoint=b"\0'%\\\xff"),
+            Kept(run_id=22, checkpoint="läuft 🚀".encode()),
         ],
         Section.ALERTS: [
             Alert(run_id=9, epoch=9, hook="a ☕", body=b'{"a": 1}', created_at=NOW, due_at=NOW),
@@ -132,6 +140,7 @@ def _runs() -> list[Run]:
     ]
     return [
         *each,
+        *_family(),
         a_run(40, 3, state=State.WAITING, reason=Reason.SLOT, slot_at=NOW, trigger=Trigger.CATCH_UP),
         a_run(
             41, 3, state=State.RETRYING, due_at=NOW + HOUR, failures=2, reclaims=1, attempt=3, error="läuft 🚀 nicht"
@@ -151,6 +160,15 @@ def _runs() -> list[Run]:
         ),
         a_run(1_000_000_000_000, 100, slot_at=NOW - HOUR),
     ]
+
+
+def _family() -> list[Run]:
+    """A chain of which one step is done, one is under way and one waits."""
+    parent = a_chain_run(20, 100, a_dag("a", "b", "c<b"), state=State.RUNNING, reason=Reason.CHILDREN, epoch=2)
+    [a, b, c] = [new_child(parent, 21 + n, step, NOW, kind="noop") for n, step in enumerate(("a", "b", "c"))]
+    done = msgspec.structs.replace(a, state=State.SUCCESS, reason=None, epoch=3, attempt=1, ended_at=NOW)
+    going = msgspec.structs.replace(b, state=State.RUNNING, reason=None, epoch=2, attempt=1, node_id=NOBODY)
+    return [parent, done, going, c]
 
 
 def _attempts() -> list[Attempt]:

@@ -7,16 +7,19 @@ from typing import Any
 
 import msgspec
 
+from ksana.domain.chains import Chain
 from ksana.domain.errors import AlreadyExists, NotFound, VersionConflict
 from ksana.domain.fires import DueJob, Fire, Gap
 from ksana.domain.idempotency import IdempotencyRecord, IdempotencyReplay
 from ksana.domain.jobs import Job
 from ksana.domain.keys import StoredKey
-from ksana.domain.moves import Move, advance
+from ksana.domain.moves import Kept, Move, advance
+from ksana.domain.plans import read_plan, shape_of_plan
 from ksana.domain.ports import Claim, Claimed, CursorMoved, Fired, Heartbeat, JobChange, NodeInfo, Retention, Turn
 from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, RunQuery
 from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import AT_REST, CLAIMABLE, FINAL, Event, Reason, State
+from ksana.domain.steering import Family, Steer, ended
 
 _replace = msgspec.structs.replace
 _MINUTE = timedelta(minutes=1)
@@ -38,6 +41,7 @@ class ModelStore:
         self._taken: dict[int, set[tuple[int, int]]] = defaultdict(set)
         self._answers: dict[tuple[str, str], IdempotencyRecord] = {}
         self._keys: dict[str, StoredKey] = {}
+        self._kept: dict[int, Kept] = {}
 
     async def open(self) -> None: ...
 
@@ -82,6 +86,7 @@ class ModelStore:
             if change.cursor_was is not msgspec.UNSET and change.cursor_was != self._jobs[change.job.id].next_slot_at:
                 raise CursorMoved(str(change.job.id))
         canceled = [run for change in changes for run in self._change(change)]
+        self._follow(canceled)
         for change in changes:
             self._fill_slots(change.job.id)
         return canceled
@@ -177,6 +182,10 @@ class ModelStore:
     # Turns
 
     async def turn(self, moves: Sequence[Move], claim: Claim | None = None) -> Turn:
+        lost, followed = self._apply(moves)
+        return Turn(lost, self._claim(claim) if claim else [], followed=followed)
+
+    def _apply(self, moves: Sequence[Move]) -> tuple[frozenset[int], list[tuple[Move, Job | None]]]:
         before = dict(self._runs)
         won: list[Move] = []
         for move in moves:
@@ -188,10 +197,17 @@ class ModelStore:
         for job_id in sorted({move.run.job_id for move in won if move.frees_slot and move.run.job_id is not None}):
             self._fill_slots(job_id)
         lost = frozenset(move.run.id for move in moves) - {move.run.id for move in won}
-        return Turn(lost, self._claim(claim) if claim else [])
+        return lost, self._follow([move.run for move in won])
 
     def _move(self, move: Move) -> None:
         self._runs[move.run.id] = move.run
+        if move.branch:
+            self._runs[move.run.id] = _replace(move.run, input=move.branch.plan)
+            self._runs |= {child.id: child for child in move.branch.children}
+        if move.artifact is not None:
+            self._kept[move.run.id] = _replace(self._kept_of(move.run.id), artifact=move.artifact)
+        if move.checkpoint is not None:
+            self._kept[move.run.id] = _replace(self._kept_of(move.run.id), checkpoint=move.checkpoint)
         if move.attempt:
             self._attempts[move.attempt.run_id, move.attempt.epoch] = move.attempt
         if move.taken_from is not None:
@@ -222,6 +238,72 @@ class ModelStore:
     def _with_job(self, run: Run) -> Claimed:
         return Claimed(run, None if run.job_id is None else self._jobs[run.job_id])
 
+    # Families
+
+    def _follow(self, runs: Iterable[Run]) -> list[tuple[Move, Job | None]]:
+        """From the states of all the children follows everything, each time anew."""
+        told: list[tuple[Move, Job | None]] = []
+        todo = list(runs)
+        for run in todo:
+            parent = self._runs.get(run.parent_id or 0)
+            if run.ended_at is None or parent is None or not self._is_waiting_for_children(parent):
+                continue
+            children = self._children(parent.id)
+            is_stopping = parent.state is State.STOPPING
+            chain = Chain(
+                shape_of_plan(read_plan(parent.input)), [child.state for child in children], is_stopping=is_stopping
+            )
+            follows, now = chain.advance(), run.ended_at
+            for place in follows.admits:
+                child = children[place]
+                self._runs[child.id] = advance(child, Event.ADMIT, now, due_at=now)
+            for place in follows.skips:
+                child = children[place]
+                self._runs[child.id] = advance(child, Event.SKIP, now, reason=Reason.DEPENDENCY)
+            if follows.end is not None:
+                failed = chain.first_failed
+                error = "" if failed is None else f"{children[failed].step}: {children[failed].error}"
+                over = self._runs[parent.id] = ended(parent, follows.end, now, error)
+                told.append((Move(parent.epoch, over), self._with_job(over).job))
+                todo.append(over)
+        for _, job in told:
+            if job is not None:
+                self._fill_slots(job.id)
+        return told
+
+    def _is_waiting_for_children(self, run: Run) -> bool:
+        return run.state is State.STOPPING or (run.state is State.RUNNING and run.node_id is None)
+
+    def _children(self, parent_id: int) -> list[Run]:
+        return sorted((run for run in self._runs.values() if run.parent_id == parent_id), key=lambda run: run.id)
+
+    async def children(self, parent_id: int) -> list[Run]:
+        return self._children(parent_id)
+
+    async def steer(self, parent_id: int, decide: Steer) -> list[tuple[Move, Job | None]]:
+        if parent_id not in self._runs:
+            raise NotFound(str(parent_id))
+        moves = decide(Family(self._runs[parent_id], self._children(parent_id)))
+        for move in moves:
+            self._move(move)
+        for move in moves:
+            if move.frees_slot and move.run.job_id is not None:
+                self._fill_slots(move.run.job_id)
+        above = self._follow([move.run for move in moves if move.run.id == parent_id])
+        return [(move, self._with_job(move.run).job) for move in moves] + above
+
+    def _kept_of(self, run_id: int) -> Kept:
+        return self._kept.get(run_id) or Kept(run_id=run_id)
+
+    async def kept(self, run_ids: Iterable[int]) -> dict[int, Kept]:
+        return {run_id: self._kept[run_id] for run_id in run_ids if run_id in self._kept}
+
+    async def keep_checkpoint(self, run_id: int, epoch: int, checkpoint: bytes) -> bool:
+        is_there = run_id in self._runs and self._runs[run_id].epoch == epoch
+        if is_there:
+            self._kept[run_id] = _replace(self._kept_of(run_id), checkpoint=checkpoint)
+        return is_there
+
     # Reading
 
     async def admit_waiting(self) -> int:
@@ -244,6 +326,7 @@ class ModelStore:
             run
             for run in self._runs.values()
             if all(getattr(run, name) == value for name, value in wanted.items() if value is not None)
+            and query.is_child in (None, run.parent_id is not None)
             and (not query.states or run.state in query.states)
             and (not query.reasons or run.reason in query.reasons)
             and (query.planned_since is None or run.planned_at >= query.planned_since)
@@ -341,13 +424,18 @@ class ModelStore:
         old = [
             run.id
             for run in self._runs.values()
-            if run.state in FINAL - {State.DEAD_LETTER}
+            if run.parent_id is None
+            and run.state in FINAL - {State.DEAD_LETTER}
             and run.ended_at is not None
             and run.ended_at < retention.before
             and run.id not in kept
         ]
-        for id in old:
+        gone = list(old)
+        for id in gone:
+            gone += [child.id for child in self._children(id)]
+        for id in gone:
             del self._runs[id]
+        self._kept = {run_id: kept for run_id, kept in self._kept.items() if run_id in self._runs}
         self._attempts = {key: attempt for key, attempt in self._attempts.items() if key[0] in self._runs}
         self._gaps = {key: gap for key, gap in self._gaps.items() if gap.recorded_at >= retention.before}
         self._answers = {key: answer for key, answer in self._answers.items() if answer.created_at >= retention.before}
@@ -355,8 +443,8 @@ class ModelStore:
         for node in await self.nodes():
             if node.lease_until <= retention.now and node.id not in holders:
                 await self.leave(node.id)
-        for gone in set(self._taken) - set(self._nodes):
-            del self._taken[gone]
+        for node_id in set(self._taken) - set(self._nodes):
+            del self._taken[node_id]
         return len(old)
 
     def _newest(self, job_id: int, count: int) -> list[Run]:

@@ -11,6 +11,7 @@ from ksana.domain.ports import Store
 from ksana.domain.states import Event
 from ksana.stores.sql import firing, turns
 from ksana.stores.sql.catalog import Catalog
+from ksana.stores.sql.families import Families
 from ksana.stores.sql.moving import apply_moves, prepare
 from ksana.stores.sql.store import SqlStore
 from ksana.stores.sql.tx import Step
@@ -65,7 +66,7 @@ async def test_an_open_claim_locks_no_more_than_it_took(nodes: tuple[SqlStore, S
     one, other = nodes
     await one.add_jobs([a_job(1)])
     await put(one, *[a_run(n) for n in range(1, 61)])
-    async with held_open(one, lambda tx: turns.turn(tx, Catalog(), prepare([]), a_claim(limit=10))) as turn:
+    async with held_open(one, lambda tx: turns.turn(tx, Catalog(), Families(), prepare([]), a_claim(limit=10))) as turn:
         async with asyncio.timeout(DEADLINE):
             rest = await claim(other)
     taken = [row[0] for row in turn.claimed]
@@ -77,7 +78,7 @@ async def test_an_open_claim_holds_up_no_new_work(nodes: tuple[SqlStore, Store])
     one, other = nodes
     await one.add_jobs([a_job(1), a_planned_job(7100)])
     await put(one, *[a_run(n) for n in range(1, 21)])
-    async with held_open(one, lambda tx: turns.turn(tx, Catalog(), prepare([]), a_claim(limit=100))):
+    async with held_open(one, lambda tx: turns.turn(tx, Catalog(), Families(), prepare([]), a_claim(limit=100))):
         async with asyncio.timeout(DEADLINE):
             await put(other, a_run(101), a_run(102, 7100))
             await other.fire_due(NOW, 10, fires(runs=lambda due: [slot_run(due, 103)]))

@@ -13,14 +13,25 @@ from ksana.domain.errors import KsanaError
 from ksana.domain.fires import DueJob, Fire, Lateness, decide
 from ksana.domain.idempotency import IdempotencyRecord, IdempotencyReplay
 from ksana.domain.jobs import Job, TargetSpec
-from ksana.domain.moves import Move, advance
+from ksana.domain.moves import Branch, Move, advance
 from ksana.domain.outcomes import Exchange, Verdict
+from ksana.domain.plans import ChainPlan, JobPlan, Plan, begun, new_child, read_plan, shape_of_plan, write_plan
 from ksana.domain.policies import Misfire, MisfireRule, Overlap, OverlapRule, Priority
 from ksana.domain.ports import Claim, Claimed, JobChange, Retention, Store
 from ksana.domain.queries import JobQuery, JobSort, RunQuery, RunSort
 from ksana.domain.runs import Attempt, Run, Trigger
 from ksana.domain.schedules import Every
 from ksana.domain.states import AT_REST, FINAL, TABLE, UNSTARTED, Event, Reason, State
+from ksana.domain.steering import (
+    Family,
+    Steer,
+    complete_step,
+    expire,
+    halt,
+    retry_failed,
+    retry_step,
+    stopped,
+)
 from tests.stores.builders import HOUR, LEASE, MINUTE, NOW, SECOND
 from tests.stores.model import ModelStore
 
@@ -34,6 +45,8 @@ TAGS = ["red", "Red", "blau", "🚀"]
 QUEUES = ["default", "slow", "队列"]
 SURFACES = ["v2", "tasks"]
 KINDS = ["http", "noop"]
+# What happens to a run with children, and to its steps, happens by steering.
+STEERED = frozenset({Event.BRANCH, Event.STOP, Event.REOPEN, Event.COMPLETE, Event.RESUME, Event.ADMIT})
 
 
 class Life:
@@ -46,6 +59,7 @@ class Life:
         self.now = NOW
         self.jobs: list[int] = []
         self.runs: list[int] = []
+        self.parents: list[int] = []
         self.nodes: list[int] = []
         self.next_job = 1
         self.next_run = 1
@@ -166,7 +180,6 @@ class Life:
         id, pick = self.next_run, self.random.choice
         queue, priority, state = pick(QUEUES), pick(list(Priority)), pick([State.SCHEDULED, State.WAITING])
         trigger = Trigger.APART if state is State.SCHEDULED and pick([True, False]) else Trigger.MANUAL
-        parent = pick([None, *self.runs[-3:]])
         due_at = self.instant()
 
         def make(job: Job, active: int) -> Run:
@@ -183,8 +196,6 @@ class Life:
                 reason=Reason.SLOT if state is State.WAITING else None,
                 due_at=due_at,
                 created_at=self.now,
-                parent_id=parent,
-                step=None if parent is None else "step",
                 input=b"\xff" * active,
             )
 
@@ -193,7 +204,8 @@ class Life:
         self.runs += [run.id for run in await self.store.get_runs([id])]
 
     async def turn(self) -> None:
-        chosen = self.random.sample(self.runs, min(len(self.runs), self.random.randint(0, 6)))
+        runs = self.random.choice([self.runs, self.steps_under_way()])
+        chosen = self.random.sample(runs, min(len(runs), self.random.randint(0, 6)))
         moves = [move for run in await self.model.get_runs(chosen) if (move := self.a_move(run))]
         claim = Claim(
             node_id=self.random.choice(self.nodes or [1]),
@@ -205,11 +217,20 @@ class Life:
             "turn",
             moves,
             self.random.choice([None, claim]),
-            same=lambda turn: (turn.lost, _runs(turn.claimed), _jobs(turn.claimed)),
+            same=lambda turn: (turn.lost, _runs(turn.claimed), _jobs(turn.claimed), _moved(turn.followed)),
         )
+        self.runs += [child.id for move in moves if move.branch for child in move.branch.children]
+
+    def steps_under_way(self) -> list[int]:
+        runs = self.model._runs.values()
+        return [run.id for run in runs if run.parent_id is not None and run.node_id is not None]
 
     def a_move(self, run: Run) -> Move | None:
-        events = [event for state, event in TABLE if state is run.state and event is not Event.CLAIM]
+        if run.id in self.parents:
+            return None
+        if run.state is State.RUNNING and run.job_id is not None and self.random.random() < 0.3:
+            return self.a_branch(run)
+        events = [event for state, event in TABLE if state is run.state and event not in STEERED | {Event.CLAIM}]
         if not events:
             return None
         event = self.random.choice(events)
@@ -235,7 +256,65 @@ class Life:
             attempt if run.state is State.RUNNING else None,
             frees_slot=moved.ended_at is not None and self.random.random() < 0.9,
             taken_from=run.node_id if self.random.random() < 0.3 else None,
+            artifact=self.random.choice([None, None, b"", b"[1]"]),
+            checkpoint=self.random.choice([None, None, b"\0half"]),
         )
+
+    def a_branch(self, run: Run) -> Move:
+        plan, job = self.a_plan()
+        shape = shape_of_plan(plan)
+        children = [
+            new_child(run, self.run_id(), f"s{place}", self.now, kind="noop", job=job)
+            for place in range(len(shape.needs))
+        ]
+        self.parents.append(run.id)
+        moved = advance(run, Event.BRANCH, self.now, reason=Reason.CHILDREN)
+        return Move(run.epoch, moved, branch=Branch(begun(children, shape), write_plan(plan)))
+
+    def a_plan(self) -> tuple[Plan, Job | None]:
+        if self.random.random() < 0.2:
+            job = self.random.choice(list(self.model._jobs.values()))
+            return JobPlan(job.id), job
+        nodes = [
+            {
+                "id": f"s{place}",
+                "dependsOn": [f"s{need}" for need in range(place) if self.random.random() < 0.4],
+                "when": self.random.choice(["all_success", "all_success", "all_done"]),
+            }
+            for place in range(self.random.randint(1, 5))
+        ]
+        bounds = {"maxParallel": self.maybe([1, 2]), "failFast": self.random.random() < 0.3}
+        return ChainPlan({"nodes": nodes, **bounds}), None
+
+    async def steer(self) -> None:
+        if not self.parents:
+            return
+        parent_id = self.random.choice(self.parents)
+        await self.both("steer", parent_id, self.a_decision(self.random.random()), same=_moved)
+
+    def a_decision(self, drawn: float) -> Steer:
+        now = self.now
+
+        def decide(family: Family) -> list[Move]:
+            parent = family.parent
+            if not family.children:
+                return []
+            shape, place = shape_of_plan(read_plan(parent.input)), int(drawn * 1000) % len(family.children)
+            if drawn < 0.3:
+                return retry_step(family, shape, place, now, reason="", artifact=None)
+            if drawn < 0.6:
+                return complete_step(family, shape, place, now, reason="", artifact=b"1")
+            if drawn < 0.8:
+                return retry_failed(family, shape, now)
+            if drawn < 0.9:
+                return expire(family, now)
+            return halt(family, now) if parent.state is not State.RUNNING else [stopped(parent, now)]
+
+        return decide
+
+    async def keep_checkpoint(self) -> None:
+        for run in await self.model.get_runs(self.runs[-2:]):
+            await self.both("keep_checkpoint", run.id, run.epoch - self.random.choice([0, 0, 1]), b"far")
 
     async def join(self) -> None:
         node = await self.both("join", "node 🚀", self.now, LEASE)
@@ -266,6 +345,8 @@ class Life:
             (self.fire, 5),
             (self.add_run, 5),
             (self.turn, 12),
+            (self.steer, 3),
+            (self.keep_checkpoint, 1),
             (self.join, 1),
             (self.beat, 2),
             (self.leave, 1),
@@ -286,10 +367,10 @@ class Life:
         await self.both("get_jobs", some_jobs, same=_by_id)
         await self.both("get_runs", some_runs, same=_by_id)
         await self.both("find_jobs", self.a_job_query())
-        await self.both("find_runs", self.a_run_query(since))
+        await self.both("find_runs", self.a_run_query(since), same=lambda page: (_plain(page.items), page.total))
         await self.both("last_attempts", some_runs)
-        await self.both("last_runs", some_jobs)
-        await self.both("last_runs", some_jobs, {self.random.choice(list(State)), State.SUCCESS})
+        for states in (frozenset(State), {pick(list(State)), State.SUCCESS}):
+            await self.both("last_runs", some_jobs, states, same=lambda found: _by_id(list(found.values())))
         await self.both("next_fire_at")
         await self.both("next_due_at", self.random.sample(QUEUES, 2))
         await self.both("counts", self.now)
@@ -298,6 +379,9 @@ class Life:
         await self.both("run_by_token", f"token-{pick([0, *self.runs])}")
         await self.both("find_idempotency", pick(SURFACES), str(self.random.randint(1, 20)))
         await self.both("lapsed", self.now, pick([2, 1000]), same=_lapsed)
+        await self.both("kept", some_runs)
+        for parent_id in self.parents[-2:]:
+            await self.both("children", parent_id, same=_by_id)
         for run_id in some_runs[:2]:
             await self.both("attempts", run_id)
         for job_id in some_jobs[:1]:
@@ -325,7 +409,8 @@ class Life:
             surface=maybe(SURFACES),
             job_id=maybe(self.jobs),
             job_name=pick(["", "", "", "R", "%", "größe"]),
-            parent_id=maybe(self.runs, 0.1),
+            parent_id=maybe(self.parents, 0.1),
+            is_child=maybe([True, False]),
             states=frozenset(pick([(), (), FINAL, (State.SUCCESS, State.RUNNING)])),
             kind=maybe(KINDS),
             tag=maybe(TAGS, 0.2),
@@ -350,11 +435,26 @@ async def _answer(store: Any, verb: str, args: tuple[Any, ...]) -> Any:
 
 
 def _by_id(found: list[Any]) -> list[Any]:
-    return sorted(found, key=lambda one: one.id)
+    return sorted(_plain(found), key=lambda one: one.id)
+
+
+def _plain(found: list[Any]) -> list[Any]:
+    # Of several steps that failed, any may be the one that a chain tells of.
+    return [msgspec.structs.replace(one, error="") if _tells_of_children(one) else one for one in found]
+
+
+def _tells_of_children(one: Any) -> bool:
+    return isinstance(one, Run) and one.reason is Reason.CHILDREN
+
+
+def _moved(told: list[tuple[Move, Job | None]]) -> list[tuple[int, Run, int | None]]:
+    runs = _by_id([move.run for move, _ in told])
+    by_id = sorted(((move, job) for move, job in told), key=lambda pair: pair[0].run.id)
+    return [(move.epoch, run, None if job is None else job.id) for (move, job), run in zip(by_id, runs, strict=True)]
 
 
 def _runs(claimed: list[Claimed]) -> list[Run]:
-    return [one.run for one in claimed]
+    return _plain([one.run for one in claimed])
 
 
 def _jobs(claimed: list[Claimed]) -> list[tuple[int, int] | None]:

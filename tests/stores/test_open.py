@@ -8,6 +8,7 @@ import pytest
 
 from ksana.domain.errors import InvalidArgument
 from ksana.stores.open import open_store
+from ksana.stores.redis.store import RedisStore
 from ksana.stores.sql.store import SqlStore
 
 
@@ -26,6 +27,11 @@ def test_a_store_is_chosen_by_its_scheme(url: str) -> None:
     assert isinstance(open_store(url, pool_size=3, pool_lifetime=60), SqlStore)
 
 
+@pytest.mark.parametrize("url", ["redis://h", "rediss://u:p@h:6380/1?prefix=mine", "unix:///run/redis.sock?db=1"])
+def test_redis_is_found_by_host_or_socket(url: str) -> None:
+    assert isinstance(open_store(url, pool_size=3, pool_lifetime=60), RedisStore)
+
+
 @pytest.mark.parametrize("url", ["oracle://u@h/d", "", "sqlite", "/var/lib/ksana.db"])
 def test_an_address_of_no_store_is_refused(url: str) -> None:
     with pytest.raises(InvalidArgument, match="sqlite, postgresql"):
@@ -34,7 +40,11 @@ def test_an_address_of_no_store_is_refused(url: str) -> None:
 
 @pytest.mark.parametrize(
     ("url", "driver", "extra"),
-    [("postgresql://u@h/d", "asyncpg", "postgres"), ("mysql://u@h/d", "asyncmy", "mysql")],
+    [
+        ("postgresql://u@h/d", "asyncpg", "postgres"),
+        ("mysql://u@h/d", "asyncmy", "mysql"),
+        ("redis://h", "redis", "redis"),
+    ],
 )
 def test_a_missing_driver_is_named_with_what_installs_it(
     monkeypatch: pytest.MonkeyPatch, url: str, driver: str, extra: str

@@ -18,7 +18,7 @@ from ksana.stores.open import open_store
 from tests.stores.builders import LEASE, NOW, a_job
 from tests.stores.conftest import MakeStore
 
-SERVERS = ("postgres", "mysql")
+SERVERS = ("postgres", "mysql", "redis")
 
 
 async def test_a_closed_store_is_unavailable_and_can_be_opened_again(make_store: MakeStore) -> None:
@@ -92,16 +92,25 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 @pytest.fixture(params=SERVERS)
 def server_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    if request.param == "redis":
+        yield request.getfixturevalue("fresh_redis_database")()
+        return
     request.getfixturevalue(f"{request.param}_stores")
     # The stores' own database, so that the schema is there.
     shared = request.getfixturevalue(f"{request.param}_shared")
     yield shared._url
 
 
-async def test_an_outage_is_reported_and_survived(server_url: str) -> None:
-    parts = urlsplit(server_url)
+def gate_to(url: str) -> tuple[Gate, str]:
+    """A gate before a server, and the address by which one goes through it."""
+    parts = urlsplit(url)
     gate = Gate(parts.hostname or "127.0.0.1", parts.port or 0)
-    url = urlunsplit(parts._replace(netloc=f"{parts.username}@127.0.0.1:{gate.port}"))
+    login = f"{parts.username}@" if parts.username else ""
+    return gate, urlunsplit(parts._replace(netloc=f"{login}127.0.0.1:{gate.port}"))
+
+
+async def test_an_outage_is_reported_and_survived(server_url: str) -> None:
+    gate, url = gate_to(server_url)
     store: Store = open_store(url)
     with pytest.raises(StoreUnavailable):
         await store.open()
@@ -123,10 +132,9 @@ async def test_an_outage_is_reported_and_survived(server_url: str) -> None:
 
 
 async def test_connections_that_died_at_rest_are_not_noticed_by_the_caller(server_url: str) -> None:
-    parts = urlsplit(server_url)
-    gate = Gate(parts.hostname or "127.0.0.1", parts.port or 0)
+    gate, url = gate_to(server_url)
     await gate.open()
-    store = open_store(urlunsplit(parts._replace(netloc=f"{parts.username}@127.0.0.1:{gate.port}")))
+    store = open_store(url)
     await store.open()
     await asyncio.gather(*(store.reserve_ids("run", 1) for _ in range(6)))
     await gate.shut()

@@ -219,12 +219,11 @@ async def test_async_callbacks_has_one_row_for_each(store: Store) -> None:
     first = CallbackRecord(
         id=1, run_id=1, received_at=NOW, status=CallbackStatus.RECEIVED, headers={"x-a": "b"}, body=body.encode()
     )
-    assert await store.hear(Heard(first, Move(run.epoch, call_back(run, True, NOW))))
+    assert await store.hear(Heard(first, Move(run.epoch, call_back(run, True, NOW)))) is not None
     later = CallbackRecord(id=2, run_id=1, received_at=NOW + HOUR, status=CallbackStatus.IGNORED, note="late")
-    assert await store.hear(Heard(later))
-    assert await store.hear(
-        Heard(CallbackRecord(id=3, run_id=2, received_at=NOW, status=CallbackStatus.IGNORED, note="not a task's"))
-    )
+    assert await store.hear(Heard(later)) is not None
+    other = CallbackRecord(id=3, run_id=2, received_at=NOW, status=CallbackStatus.IGNORED, note="not a task's")
+    assert await store.hear(Heard(other)) is not None
     rows = await seen(store, "async_callbacks", ASYNC_CALLBACKS)
     assert [instant(row.pop("received_at")) for row in rows] == [NOW, NOW + HOUR]
     assert [parsed(row.pop("headers_json")) for row in rows] == [{"x-a": "b"}, {}]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ksana.domain.outcomes import AttemptContext
 from ksana.domain.ports import Target
-from ksana.targets.builtin import EchoTarget, FailTarget, NoopTarget, SleepTarget
+from ksana.targets.builtin import EchoTarget, FailTarget, NoopTarget, PrintTarget, SleepTarget
 from ksana.targets.http import HttpTarget, TargetPolicy
 from ksana.targets.python import PythonTarget, cancelled
 from ksana.targets.signals import Fail, Retry
@@ -40,8 +40,8 @@ class Specimen:
 
 
 class Case(NamedTuple):
-    """How to open a specimen, and what it has: configs that `succeeds`, `fails`, `hangs`; `seen`; and `stops` if
-    cancelling an attempt ends its call at once."""
+    """How to open a specimen, and what it has: configs that `succeeds`, `fails`, `hangs`; `seen`; `fields` if it takes
+    only those it knows; and `stops` if cancelling an attempt ends its call at once."""
 
     kind: str
     open: Callable[[], AbstractAsyncContextManager[Specimen]]
@@ -50,7 +50,12 @@ class Case(NamedTuple):
 
 @asynccontextmanager
 async def noop() -> AsyncIterator[Specimen]:
-    yield Specimen(NoopTarget(), succeeds={})
+    yield Specimen(NoopTarget(), succeeds={"anything": [1]})
+
+
+@asynccontextmanager
+async def prints() -> AsyncIterator[Specimen]:
+    yield Specimen(PrintTarget(), succeeds={"anything": [1]})
 
 
 @asynccontextmanager
@@ -231,13 +236,14 @@ def _async(function: Callable[[], object]) -> Callable[[], Awaitable[object]]:
     return call
 
 
-_ALL = frozenset({"succeeds", "fails", "hangs", "seen", "stops"})
+_ALL = frozenset({"succeeds", "fields", "fails", "hangs", "seen", "stops"})
 
 CASES = [
     Case("noop", noop, frozenset({"succeeds"})),
-    Case("echo", echo, frozenset({"succeeds"})),
-    Case("fail", fail, frozenset({"succeeds", "fails"})),
-    Case("sleep", sleep, frozenset({"succeeds", "hangs", "stops"})),
+    Case("print", prints, frozenset({"succeeds"})),
+    Case("echo", echo, frozenset({"succeeds", "fields"})),
+    Case("fail", fail, frozenset({"succeeds", "fields", "fails"})),
+    Case("sleep", sleep, frozenset({"succeeds", "fields", "hangs", "stops"})),
     Case("python-thread", python_in_thread, _ALL),
     Case("python-async", python_in_loop, _ALL),
     # The HTTP client ends a request under way at its own timeout only, not when its caller is cancelled.

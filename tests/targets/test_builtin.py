@@ -1,13 +1,14 @@
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from ksana.domain.errors import InvalidArgument
-from ksana.domain.outcomes import SUCCESS, Verdict
-from ksana.targets.builtin import EchoTarget, FailTarget, NoopTarget, SleepTarget
+from ksana.domain.outcomes import SUCCESS, Outcome, Verdict
+from ksana.targets.builtin import EchoTarget, FailTarget, NoopTarget, PrintTarget, SleepTarget, WaitTarget
 from tests.targets.contexts import attempt_context
 
 
@@ -23,6 +24,40 @@ class Slept:
 
 async def test_noop_answers_with_the_shared_constant() -> None:
     assert await NoopTarget().execute(attempt_context(), {}) is SUCCESS
+
+
+@pytest.mark.parametrize("target", [NoopTarget(), PrintTarget()])
+def test_noop_and_print_take_anything_that_can_be_stored(target: NoopTarget | PrintTarget) -> None:
+    config = {"anything": {"goes": [1, None]}}
+    assert target.check(config) is config
+    with pytest.raises(InvalidArgument, match=r"target\.x: holds what JSON cannot"):
+        target.check({"x": object()})
+    with pytest.raises(InvalidArgument, match="is a map of fields"):
+        target.check([1])  # type: ignore[arg-type]
+
+
+async def test_print_hands_its_config_on_and_writes_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        outcome = await PrintTarget().execute(attempt_context(), {"text": "two\nlines", "long": "x" * 5000})
+    assert outcome.verdict is Verdict.SUCCESS
+    assert outcome.result == b'{"text":"two\\nlines","long":"' + b"x" * 5000 + b'"}'
+    [record] = caplog.records
+    assert record.message.startswith('run 7, report: {"text":"two\\nlines"')
+    assert "\n" not in record.message
+    assert len(record.message) < 2100
+
+
+async def test_wait_waits_for_somebody_and_says_what_for(caplog: pytest.LogCaptureFixture) -> None:
+    target = WaitTarget()
+    config = target.check({"message": "ship it?"})
+    with caplog.at_level(logging.INFO):
+        assert await target.execute(attempt_context(), config) == Outcome(Verdict.WAIT)
+    assert "ship it?" in caplog.text
+    assert target.check({}) == {"message": ""}
+    assert target.awaits_callback(config) is False
+    with pytest.raises(InvalidArgument) as refused:
+        target.check({"message": 3, "until": "monday"})
+    assert {problem.field for problem in refused.value.problems} == {"target.message", "target.until"}
 
 
 async def test_echo_says_its_message() -> None:

@@ -28,7 +28,7 @@ async def in_time(work: Coroutine[Any, Any, _T]) -> _T:
     return await asyncio.wait_for(work, 20)
 
 
-@cases("succeeds")
+@cases("fields")
 async def test_check_names_every_unknown_field(case: Case) -> None:
     async with case.open() as specimen:
         with pytest.raises(InvalidArgument) as refused:

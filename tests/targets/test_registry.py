@@ -1,16 +1,21 @@
 from __future__ import annotations
 
 import logging
+import sys
+import tomllib
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import pytest
 
 from ksana.domain.errors import AlreadyExists, InvalidArgument
+from ksana.domain.outcomes import Outcome, Verdict
 from ksana.targets.builtin import NoopTarget
 from ksana.targets.python import PythonTarget
 from ksana.targets.registry import GROUP, load_targets
 from ksana.targets.services import TargetServices
+from tests.targets.contexts import attempt_context
 
 
 async def never_sleep(span: timedelta) -> None:
@@ -29,13 +34,8 @@ def point(name: str, value: str) -> EntryPoint:
     return EntryPoint(name, value, GROUP)
 
 
-OWN = [
-    point("noop", "ksana.targets.builtin:build_noop"),
-    point("echo", "ksana.targets.builtin:build_echo"),
-    point("sleep", "ksana.targets.builtin:build_sleep"),
-    point("fail", "ksana.targets.builtin:build_fail"),
-    point("python", "ksana.targets.python:build"),
-]
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+OWN = [point(name, value) for name, value in PROJECT["entry-points"][GROUP].items()]
 
 
 def build_with_a_wrong_setting(services: TargetServices) -> NoopTarget:
@@ -48,7 +48,9 @@ def build_broken(services: TargetServices) -> NoopTarget:
 
 def test_targets_are_found_by_their_entry_points() -> None:
     targets = load_targets(SERVICES, OWN)
-    assert sorted(targets) == ["echo", "fail", "noop", "python", "sleep"]
+    assert sorted(targets) == [
+        "chain", "echo", "fail", "http", "job", "noop", "print", "python", "sleep", "task", "wait",
+    ]  # fmt: skip
     assert all(target.kind == kind for kind, target in targets.items())
 
 
@@ -94,8 +96,43 @@ def test_a_wrong_setting_stops_the_start() -> None:
         load_targets(SERVICES, [point("noop", f"{__name__}:build_with_a_wrong_setting")])
 
 
-def test_installed_targets_are_found_without_being_named() -> None:
-    assert isinstance(load_targets(SERVICES), dict)
+PLUG_IN = """
+from ksana.domain.outcomes import Outcome, Verdict
+
+class Demo:
+    kind = "demo"
+
+    def check(self, config):
+        return config
+
+    def awaits_callback(self, config, input=None):
+        return False
+
+    async def execute(self, context, config):
+        return Outcome(Verdict.SUCCESS, result=f'"{context.run_id} {config["say"]}"'.encode())
+
+    async def close(self):
+        pass
+
+def build(services):
+    return Demo()
+"""
+
+
+async def test_a_package_adds_a_kind_by_being_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    about = tmp_path / "ksana_demo-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: ksana-demo\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(f"[{GROUP}]\ndemo = ksana_demo_plug_in:build\n")
+    (tmp_path / "ksana_demo_plug_in.py").write_text(PLUG_IN)
+    monkeypatch.syspath_prepend(tmp_path)
+    try:
+        targets = load_targets(SERVICES)
+    finally:
+        sys.modules.pop("ksana_demo_plug_in", None)
+    assert {"demo", "noop", "chain"} <= targets.keys()
+    outcome = await targets["demo"].execute(attempt_context(), targets["demo"].check({"say": "hello"}))
+    assert outcome == Outcome(Verdict.SUCCESS, result=b'"7 hello"')
 
 
 def test_services_keep_their_secret() -> None:

@@ -1,6 +1,6 @@
 """Store addresses: every accepted spelling becomes one URL form, and no password is ever shown.
 
-sqlite:///PATH · json:DIR · postgresql://… · mysql://… · redis://… · rediss://…  (paths are absolute)
+sqlite:///PATH · json:DIR · postgresql://… · mysql://… · redis://… · rediss://… · unix://SOCKET  (paths are absolute)
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ _SCHEMES = {
     "mariadb": "mysql",
     "redis": "redis",
     "rediss": "rediss",
+    # A Redis server on this machine, as its own tools write it.
+    "unix": "unix",
 }
 _URL = re.compile(r"(?P<scheme>[a-zA-Z][a-zA-Z0-9]*)(?:\+[a-z0-9]+)?://(?P<rest>.*)", re.DOTALL)
 # user:password@net(address)/database?parameters; as in Go, all that stands before the last @ is credentials.
@@ -87,7 +89,9 @@ def _server_url(scheme: str, rest: str) -> str:
         raise RefusedError("its host or port is malformed; write @ : / ? # % in a password as %40 %3A …") from error
     if port == 0 or (host and not re.fullmatch(r"[a-z0-9_.:%-]+", host)) or re.search(r"\s", url):
         raise RefusedError("its host or port is malformed; write @ : / ? # % in a password as %40 %3A …")
-    if not host and _SCHEMES[scheme] != "postgresql":
+    if scheme == "unix" and (host or not parts.path.strip("/")):
+        raise RefusedError("name the socket of Redis by its absolute path, such as unix:///run/redis/redis.sock")
+    if not host and _SCHEMES[scheme] not in ("postgresql", "unix"):
         raise RefusedError("it names no host")
     if _SCHEMES[scheme] == "mysql" and not parts.path.strip("/"):
         raise RefusedError("it names no database")

@@ -31,6 +31,7 @@ class Section(StrEnum):
     ATTEMPTS = "attempts"
     CALLBACKS = "callbacks"
     PROGRESS = "progress"
+    KEPT = "kept"
     ALERTS = "alerts"
     GAPS = "gaps"
     MINUTES = "minutes"
@@ -71,6 +72,7 @@ _KEYS: Final[dict[Section, Callable[[Any], Key]]] = {
     Section.ATTEMPTS: lambda attempt: (attempt.run_id, attempt.epoch),
     Section.CALLBACKS: lambda record: (record.id,),
     Section.PROGRESS: lambda progress: (progress.run_id,),
+    Section.KEPT: lambda kept: (kept.run_id,),
     Section.ALERTS: lambda alert: (alert.run_id, alert.epoch, alert.hook),
     Section.GAPS: lambda gap: (gap.job_id, to_micros(gap.from_at), gap.reason.value),
     Section.MINUTES: lambda minute: (to_micros(minute.minute_at), minute.kind, minute.state.value),

@@ -94,6 +94,7 @@ class Heard(msgspec.Struct, frozen=True):
     move: Move | None = None
     progress: Progress | None = None
     alerts: tuple[Alert, ...] = ()
+    hooks: tuple[str, ...] = ()
 
     @property
     def needs_room(self) -> bool:

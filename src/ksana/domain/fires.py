@@ -10,6 +10,7 @@ import msgspec
 
 from ksana.domain.errors import ConcurrencyLimit
 from ksana.domain.jobs import Job
+from ksana.domain.plans import input_of
 from ksana.domain.policies import MisfireRule, OverlapRule
 from ksana.domain.runs import Run, Trigger
 from ksana.domain.schedules import Once, Schedule, count_slots, fire_at, latest_slots, next_slot, previous_slot
@@ -183,7 +184,7 @@ def new_run(
         due_at=due_at or now,
         created_at=now,
         callback_token=draws.token() if awaits_callback else None,
-        input=input,
+        input=input_of(job, input),
     )
 
 

@@ -33,7 +33,8 @@ class Move(msgspec.Struct, frozen=True, gc=False):
     """A change of one run that counts only if the run is still at `epoch`.
 
     `attempt` is what there is to tell of it; `frees_slot` says that runs of the same job may be waiting for its end;
-    `taken_from` names the node that holds the run and must learn that somebody else has moved it.
+    `taken_from` names the node that holds the run and must learn that somebody else has moved it. `branch` is the work
+    the run hands over to others; `artifact` and `checkpoint`, if given, take the place of what was kept of the run.
     """
 
     epoch: int
@@ -41,6 +42,25 @@ class Move(msgspec.Struct, frozen=True, gc=False):
     attempt: Attempt | None = None
     frees_slot: bool = False
     taken_from: int | None = None
+    branch: Branch | None = None
+    artifact: bytes | None = None
+    checkpoint: bytes | None = None
+
+
+class Branch(msgspec.Struct, frozen=True):
+    """What a run hands over: children whose ids follow each other without a gap, in the order of their steps, and the
+    plan they were made by, which takes the place of the run's input."""
+
+    children: tuple[Run, ...]
+    plan: bytes
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """What is kept of a run for others: what it hands on, and what its last attempt left to the next."""
+
+    run_id: int
+    artifact: bytes | None = None
+    checkpoint: bytes | None = None
 
 
 def advance(
@@ -77,8 +97,8 @@ def advance(
         epoch=run.epoch + 1,
         # The attempt counts at claim, not at report: a worker that dies half-way has used one up.
         attempt=run.attempt + (event is Event.CLAIM),
-        failures=0 if event is Event.RERUN else run.failures + (event is Event.RETRY),
-        reclaims=0 if event is Event.RERUN else run.reclaims + (event is Event.RECLAIM),
+        failures=0 if event in _ANEW else run.failures + (event is Event.RETRY),
+        reclaims=0 if event in _ANEW else run.reclaims + (event is Event.RECLAIM),
         due_at=due_at or run.due_at,
         deadline_at=deadline_at,
         node_id=node_id,
@@ -88,6 +108,7 @@ def advance(
     )
 
 
+_ANEW = frozenset({Event.RERUN, Event.REOPEN, Event.RESUME})
 _FAILURES = frozenset({Event.FAIL, Event.TIME_OUT, Event.BURY})
 
 
@@ -97,11 +118,16 @@ def settle(run: Run, job: Job, outcome: Outcome, now: datetime, token_ttl: timed
         case Verdict.SUCCESS:
             return advance(run, Event.SUCCEED, now)
         case Verdict.WAIT:
-            return advance(run, Event.ACCEPT, now, deadline_at=now + min(job.timeouts.callback, token_ttl))
+            patience = job.timeouts.callback if run.callback_token is None else min(job.timeouts.callback, token_ttl)
+            return advance(run, Event.ACCEPT, now, deadline_at=now + patience)
         case Verdict.FAIL:
             return advance(run, Event.FAIL, now, error=outcome.error)
         case Verdict.RETRY:
             return _retry_or_end(run, job, outcome, now)
+        case Verdict.SKIP:
+            return advance(run, Event.SKIP, now, reason=Reason.CONDITION)
+        case Verdict.BRANCH:
+            return advance(run, Event.BRANCH, now, reason=Reason.CHILDREN)
 
 
 def _retry_or_end(run: Run, job: Job, outcome: Outcome, now: datetime) -> Run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -16,6 +17,8 @@ class Verdict(StrEnum):
     RETRY = "retry"
     FAIL = "fail"
     WAIT = "wait"
+    SKIP = "skip"
+    BRANCH = "branch"
 
 
 class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -40,6 +43,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     code: int | None = None
     result: bytes | None = None
     exchange: Exchange | None = None
+    checkpoint: bytes | None = None
 
 
 SUCCESS = Outcome(Verdict.SUCCESS)
@@ -50,6 +54,10 @@ class AttemptContext(msgspec.Struct, frozen=True, gc=False):
 
     `planned_at` and `run_id` stay the same over all attempts of a run; `fence` rises with every claim, so a target
     that remembers the highest fence it has seen can refuse a delivery from a worker that was presumed dead.
+
+    A step of a chain knows its id, what the steps it needs have handed on (`artifacts`, by their ids), the parameters
+    the chain was started with, and where it is done for each item of a list, its `item` and `index`. `checkpoint` is
+    what the attempt before this one has saved.
     """
 
     run_id: int
@@ -66,6 +74,19 @@ class AttemptContext(msgspec.Struct, frozen=True, gc=False):
     callback_url: str = ""
     callback_token: str = ""
     input: Any = None
+    step: str = ""
+    artifacts: Mapping[str, Any] = {}
+    params: Mapping[str, Any] = {}
+    item: Any = None
+    index: int = 0
+    checkpoint: Any = None
+    keep: Callable[[bytes], None] | None = None
+
+    def save(self, checkpoint: Any) -> None:
+        """Leave word of how far this attempt has come: the next one finds it as `checkpoint`. Anything JSON can hold;
+        may be called as often as one likes, from any thread."""
+        if self.keep is not None:
+            self.keep(msgspec.json.encode(checkpoint))
 
     @property
     def traceparent(self) -> str:

@@ -13,13 +13,15 @@ from ksana.domain.archive import Exported, Extent, Section
 from ksana.domain.callbacks import CallbackRecord, Heard, Progress
 from ksana.domain.fires import DueJob, Fire, Gap
 from ksana.domain.idempotency import IdempotencyRecord
+from ksana.domain.items import Enqueued, Pull
 from ksana.domain.jobs import Job
 from ksana.domain.keys import StoredKey
-from ksana.domain.moves import Move
+from ksana.domain.moves import Kept, Move
 from ksana.domain.outcomes import AttemptContext, Outcome
 from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, RunQuery
 from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import Reason, State
+from ksana.domain.steering import Steer
 
 
 class Clock(Protocol):
@@ -73,12 +75,14 @@ class Claimed(msgspec.Struct, frozen=True, gc=False):
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """What a turn did: the runs whose moves came too late (somebody else moved them first), the runs claimed, and how
-    many that waited for a slot were let in."""
+    """What a turn did: the runs whose moves came too late (somebody else moved them first), the runs claimed, how many
+    that waited for a slot or for what they depend on were let in, and the runs that ended because their children have.
+    """
 
     lost: frozenset[int]
     claimed: list[Claimed]
     admitted: int = 0
+    followed: list[tuple[Move, Job | None]] = []
 
 
 class Fired(msgspec.Struct, frozen=True):
@@ -208,19 +212,57 @@ class Store(Protocol):
         inside the step, and may raise to refuse."""
         ...
 
-    async def turn(self, moves: Sequence[Move], claim: Claim | None = None, alerts: Sequence[Alert] = ()) -> Turn:
+    async def turn(
+        self,
+        moves: Sequence[Move],
+        claim: Claim | None = None,
+        alerts: Sequence[Alert] = (),
+        hooks: Sequence[str] = (),
+    ) -> Turn:
         """Apply moves whose epoch still matches, let runs waiting for a freed slot in (oldest first), then claim.
+
+        A move with a `branch` adds its children and the run's new input. What a move means for the family of a run
+        follows in the same step, as `domain.chains` has it and under the instant at which the run ended: siblings are
+        admitted or skipped, and the parent ends, which may in turn mean something for its own family. The end of a
+        parent leaves alerts for `hooks`.
 
         Claims take due runs by priority, then due instant, then id, and move them by Event.CLAIM. An alert is kept if
         the move it tells of (the one that leads to its run and epoch) was applied.
         """
         ...
 
-    async def hear(self, heard: Heard) -> bool:
+    async def enqueue(self, new: Sequence[Enqueued]) -> list[int]:
+        """Add items to the queue. One whose record has a key that was used, in the same list or ever before, is left
+        out. Answer for each the run that stands for it: its own, or the one that used the key."""
+        ...
+
+    async def pull(self, pull: Pull) -> list[Run]:
+        """Hand out due items of a queue, in the order of `items.pull_key`, as `items.pulled` has it."""
+        ...
+
+    async def steer(self, parent_id: int, decide: Steer, hooks: Sequence[str] = ()) -> list[tuple[Move, Job | None]]:
+        """Apply what `decide` makes of a run and its children, all of it or, if it raises, nothing; answer all moves
+        made: its own, and after them those that followed for the families above. NotFound if there is no such run.
+        `decide` is asked inside the step and sees the family as it is; nobody else moves any of it meanwhile."""
+        ...
+
+    async def children(self, parent_id: int) -> list[Run]:
+        """The children of a run, in the order of their steps."""
+        ...
+
+    async def kept(self, run_ids: Iterable[int]) -> dict[int, Kept]:
+        """What is kept of those of the runs that have left something."""
+        ...
+
+    async def keep_checkpoint(self, run_id: int, epoch: int, checkpoint: bytes) -> bool:
+        """Keep how far an attempt has come, if the run is still at this epoch; answer whether it was."""
+        ...
+
+    async def hear(self, heard: Heard) -> list[tuple[Move, Job | None]] | None:
         """Keep a callback in the ledger, together with all it changes: its move, the progress it tells of (which
-        replaces what was known of the run's) and the alerts of the move. Answer False, and keep nothing, if its move
-        came too late. A ledger that is full (LEDGER_LENGTH) takes only what ends the run; the rest counts all the same
-        and leaves no line."""
+        replaces what was known of the run's) and the alerts. Answer what followed for the run's family as `turn` does;
+        None, and keep nothing, if its move came too late. A ledger that is full (LEDGER_LENGTH) takes only what ends
+        the run; the rest counts all the same and leaves no line."""
         ...
 
     async def callbacks(self, run_id: int) -> list[CallbackRecord]:
@@ -303,8 +345,8 @@ class Store(Protocol):
         ...
 
     async def prune(self, retention: Retention) -> int:
-        """Forget old finished runs with their attempts, old gaps and idempotency records, and lapsed nodes that hold
-        nothing; answer how many runs went."""
+        """Forget old finished runs with their attempts and children (a child goes with its parent, never before), old
+        gaps and idempotency records, and lapsed nodes that hold nothing; answer how many runs went."""
         ...
 
     async def roll_up(self, until: datetime) -> int:

@@ -48,13 +48,14 @@ class RunQuery(msgspec.Struct, frozen=True, kw_only=True):
     `since` and `until` bound the instant a run ended, or was due while it has not ended, so that a search for what
     failed today finds what ended today. `planned_since` and `planned_until`, both included, bound the instant it stands
     for. `reasons` narrows down, None among them standing for no reason. `before_id` continues a newest-first list
-    without counting from the start.
+    without counting from the start. With `is_child` False, runs that are children of others are left out.
     """
 
     surface: str | None = None
     job_id: int | None = None
     job_name: str = ""
     parent_id: int | None = None
+    is_child: bool | None = None
     states: frozenset[State] = frozenset()
     reasons: frozenset[Reason | None] = frozenset()
     kind: str | None = None

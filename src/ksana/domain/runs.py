@@ -32,7 +32,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One occurrence of work and where it stands.
 
     `epoch` rises with every move, whoever makes it, so (id, epoch) names one moment of a run's life and a writer
-    that holds an older epoch has lost. `slot_at` is set only for planned runs and unique per job.
+    that holds an older epoch has lost. `slot_at` is set only for planned runs and unique per job. `holder` is the
+    worker an item of the queue was last handed out to.
     """
 
     id: int
@@ -61,6 +62,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     parent_id: int | None = None
     step: str | None = None
     input: bytes | None = None
+    holder: str | None = None
 
     @property
     def planned_at(self) -> datetime:

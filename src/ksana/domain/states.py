@@ -13,6 +13,7 @@ class State(StrEnum):
     RUNNING = "RUNNING"
     RETRYING = "RETRYING"
     CALLBACK_PENDING = "CALLBACK_PENDING"
+    STOPPING = "STOPPING"
     SUCCESS = "SUCCESS"
     FAILED = "FAILED"
     TIMEOUT = "TIMEOUT"
@@ -41,6 +42,11 @@ class Event(StrEnum):
     CANCEL = "cancel"
     SKIP = "skip"
     RERUN = "rerun"
+    BRANCH = "branch"
+    STOP = "stop"
+    REOPEN = "reopen"
+    COMPLETE = "complete"
+    RESUME = "resume"
 
 
 class Reason(StrEnum):
@@ -60,6 +66,9 @@ class Reason(StrEnum):
     UNCERTAIN = "uncertain"
     MAX_RECLAIMS = "max_reclaims"
     SHUTDOWN = "shutdown"
+    CONDITION = "condition"
+    CHILDREN = "children"
+    RELEASED = "released"
 
 
 FINAL = frozenset(
@@ -99,6 +108,30 @@ TABLE: dict[tuple[State, Event], State] = {
     (State.TIMEOUT, Event.RERUN): State.RETRYING,
     (State.CANCELED, Event.RERUN): State.RETRYING,
     (State.DEAD_LETTER, Event.RERUN): State.RETRYING,
+    # A run whose work is done by others: it branches into children, and follows from what becomes of them.
+    (State.RUNNING, Event.BRANCH): State.RUNNING,
+    (State.WAITING, Event.STOP): State.STOPPING,
+    (State.SCHEDULED, Event.STOP): State.STOPPING,
+    (State.RETRYING, Event.STOP): State.STOPPING,
+    (State.RUNNING, Event.STOP): State.STOPPING,
+    (State.STOPPING, Event.CANCEL): State.CANCELED,
+    (State.FAILED, Event.REOPEN): State.RUNNING,
+    (State.TIMEOUT, Event.REOPEN): State.RUNNING,
+    (State.CANCELED, Event.REOPEN): State.RUNNING,
+    # A step of a chain: its condition may not hold, a person may call it done, and one that was skipped may yet come.
+    (State.RUNNING, Event.SKIP): State.SKIPPED,
+    (State.RUNNING, Event.COMPLETE): State.SUCCESS,
+    (State.CALLBACK_PENDING, Event.COMPLETE): State.SUCCESS,
+    (State.FAILED, Event.COMPLETE): State.SUCCESS,
+    (State.TIMEOUT, Event.COMPLETE): State.SUCCESS,
+    (State.CANCELED, Event.COMPLETE): State.SUCCESS,
+    (State.DEAD_LETTER, Event.COMPLETE): State.SUCCESS,
+    (State.SKIPPED, Event.RESUME): State.WAITING,
+    # One that is to be tried again, and has to wait for what it needs or for room.
+    (State.FAILED, Event.RESUME): State.WAITING,
+    (State.TIMEOUT, Event.RESUME): State.WAITING,
+    (State.CANCELED, Event.RESUME): State.WAITING,
+    (State.DEAD_LETTER, Event.RESUME): State.WAITING,
 }
 
 CLAIMABLE = frozenset(state for state, event in TABLE if event is Event.CLAIM)
@@ -106,6 +139,12 @@ CLAIMABLE = frozenset(state for state, event in TABLE if event is Event.CLAIM)
 
 UNSTARTED = frozenset({State.WAITING, State.SCHEDULED})
 """States in which nothing was sent yet: pausing a job cancels these at once."""
+
+UNDER_WAY = UNFINISHED - {State.WAITING}
+"""States in which a step of a chain is being seen to, or about to be."""
+
+FAILURES = frozenset({State.FAILED, State.TIMEOUT, State.DEAD_LETTER})
+"""Ends that mean the work was tried and is not done."""
 
 AT_REST = UNSTARTED | {State.RETRYING}
 """States in which no attempt is under way: deleting a job cancels these at once."""

@@ -27,11 +27,11 @@ class Alarm:
     """Makes the alerts that are stored together with moves; none while there is nobody to hear them."""
 
     def __init__(self, hooks: Sequence[str]) -> None:
-        self._hooks = hooks
+        self.hooks = hooks
         self._watching_since: datetime | None = None
 
     def of(self, moves: Sequence[tuple[Move, Job | None]], now: datetime) -> Sequence[Alert]:
-        return alerts_of(moves, self._hooks, now) if self._hooks else ()
+        return alerts_of(moves, self.hooks, now) if self.hooks else ()
 
     async def give_up_unserved(self, store: Store, now: datetime) -> None:
         """Give up what is owed to hooks that are no longer in the settings of any node. Asked now and then."""
@@ -41,7 +41,7 @@ class Alarm:
         if self._watching_since > before:
             return
         error = "no node has this hook in its settings any more"
-        for hook, count in (await store.give_up_alerts(self._hooks, before, now, error)).items():
+        for hook, count in (await store.give_up_alerts(self.hooks, before, now, error)).items():
             log.error("%d alerts for %s are given up: %s", count, hook, error)
 
 

@@ -6,15 +6,21 @@ import logging
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
+import msgspec
+
+from ksana.domain.errors import StoreUnavailable
 from ksana.domain.jobs import Job
 from ksana.domain.moves import LONGEST_WAIT, Move, advance, settle, storable
 from ksana.domain.outcomes import Outcome, Verdict
 from ksana.domain.policies import OverlapRule
 from ksana.domain.ports import Claimed, Target
-from ksana.domain.runs import Attempt
-from ksana.domain.states import Event
+from ksana.domain.runs import Attempt, Run
+from ksana.domain.states import Event, State
+from ksana.engine.artifacts import artifact_of
+from ksana.engine.branching import Branching
 from ksana.engine.contexts import Contexts
 from ksana.engine.places import Execution
+from ksana.engine.steps import Steps, is_for_steps, reads_kept
 
 log = logging.getLogger(__name__)
 
@@ -22,9 +28,16 @@ log = logging.getLogger(__name__)
 class Attempts:
     """Makes attempts and judges them."""
 
-    def __init__(self, targets: Mapping[str, Target], contexts: Contexts, token_ttl: timedelta = LONGEST_WAIT) -> None:
+    def __init__(
+        self,
+        targets: Mapping[str, Target],
+        contexts: Contexts,
+        steps: Steps,
+        token_ttl: timedelta = LONGEST_WAIT,
+    ) -> None:
         self.targets = targets
         self._contexts = contexts
+        self._steps = steps
         self._token_ttl = token_ttl
 
     async def make(self, claimed: Claimed) -> Outcome:
@@ -33,10 +46,14 @@ class Attempts:
         if job is None:
             return Outcome(Verdict.FAIL, error="the run has no job that says what to do")
         target = self.targets.get(job.target.kind)
-        if target is None:
-            return Outcome(Verdict.RETRY, error=f"no target {job.target.kind!r} is installed on this node")
         try:
+            if is_for_steps(claimed.run) or reads_kept(target):
+                return await self._steps.attempt(claimed)
+            if target is None:
+                return Outcome(Verdict.RETRY, error=f"no target {job.target.kind!r} is installed on this node")
             return await target.execute(self._contexts.of(claimed.run, job), job.target.config)
+        except StoreUnavailable as error:
+            return Outcome(Verdict.RETRY, error=error.message)
         except Exception as error:
             log.exception("target %s broke its promise not to raise", job.target.kind)
             return Outcome(Verdict.RETRY, error=f"{type(error).__name__}: {error}")
@@ -71,7 +88,28 @@ class Attempts:
         if job is None:
             return Move(run.epoch, advance(run, Event.FAIL, now, error=outcome.error), attempt)
         moved = settle(run, job, outcome, now, self._token_ttl)
-        return Move(run.epoch, moved, attempt, frees_slot=moved.ended_at is not None and _may_be_waited_for(job))
+        if isinstance(outcome, Branching):
+            return _branched(run, moved, outcome, now)
+        artifact = None
+        if run.parent_id is not None and moved.state is State.SUCCESS:
+            artifact = artifact_of(outcome.result)
+        return Move(
+            run.epoch,
+            moved,
+            attempt,
+            frees_slot=moved.ended_at is not None and _may_be_waited_for(job),
+            artifact=artifact,
+            checkpoint=outcome.checkpoint,
+        )
+
+
+def _branched(run: Run, moved: Run, outcome: Branching, now: datetime) -> Move:
+    """Handing over is no attempt at anything, so none is told of."""
+    if outcome.patience is not None:
+        moved = msgspec.structs.replace(moved, deadline_at=now + outcome.patience)
+    if outcome.branch is not None:
+        moved = msgspec.structs.replace(moved, input=outcome.branch.plan)
+    return Move(run.epoch, moved, branch=outcome.branch)
 
 
 def _may_be_waited_for(job: Job) -> bool:

@@ -44,6 +44,13 @@ class IdPool:
         await self.ensure(1)
         return self.take()
 
+    async def in_a_row(self, count: int) -> range:
+        """That many ids which follow each other without a gap."""
+        free = self._free
+        if 0 < count <= len(free) and free[count - 1] - free[0] == count - 1:
+            return range(free[0], [free.popleft() for _ in range(count)][-1] + 1)
+        return await self._store.reserve_ids(self._what, count)
+
 
 class OneRun:
     """Draws for a single run whose id is taken beforehand, so that nobody else can take the last one meanwhile."""

@@ -20,16 +20,21 @@ from ksana.domain.policies import OnUncertain
 from ksana.domain.ports import Clock, Hook, NodeInfo, Observer, Store, Target
 from ksana.domain.runs import DEFAULT_QUEUE
 from ksana.engine.alerts import Alarm, Herald
+from ksana.engine.branching import Brancher
+from ksana.engine.chain_verbs import ChainVerbs
 from ksana.engine.clock import ClockWatch, SystemClock
 from ksana.engine.contexts import Contexts
 from ksana.engine.draws import IdPool, SystemDraws
 from ksana.engine.heart import Heart
 from ksana.engine.job_verbs import JobVerbs
+from ksana.engine.lineage import Lineage
 from ksana.engine.loops import StoreHealth, ended
 from ksana.engine.planner import Planner
+from ksana.engine.queue_verbs import QueueVerbs
 from ksana.engine.reaper import Reaper, Upkeep
 from ksana.engine.run_verbs import RunVerbs
 from ksana.engine.runner import Runner
+from ksana.engine.steps import Steps
 
 log = logging.getLogger(__name__)
 
@@ -86,9 +91,11 @@ class Engine:
         self.jobs = JobVerbs(
             store, targets, self.clock, self._job_ids, SystemDraws(self._run_ids), observers, self.wake
         )
+        self._lineage = Lineage(store)
         self.runs = RunVerbs(
             store,
             targets,
+            self._lineage,
             self.clock,
             self._run_ids,
             IdPool(store, "callback"),
@@ -99,6 +106,8 @@ class Engine:
             self._let_go,
             self.options.token_ttl,
         )
+        self.chains = ChainVerbs(store, self.clock, self.runs, observers, self._alarm, self._wake_all, self._let_go)
+        self.queue = QueueVerbs(store, self.clock, self._run_ids, observers, self._alarm)
         self.node: NodeInfo | None = None
 
     async def join(self) -> None:
@@ -110,11 +119,14 @@ class Engine:
         now = clock.now()
         self.node = node = await store.join(options.name, now, options.lease)
         contexts = Contexts(identity, options.callback_base)
+        brancher = Brancher(store, self.targets, clock, self._run_ids, SystemDraws(self._run_ids))
         self.runner = Runner(
             store,
             clock,
             self.targets,
             contexts,
+            Steps(store, self.targets, contexts, self._lineage, brancher),
+            self._lineage,
             self.health,
             self._observers,
             node_id=node.id,
@@ -141,6 +153,8 @@ class Engine:
             store,
             clock,
             self.runner,
+            self._lineage,
+            self.chains,
             self.health,
             self._observers,
             lease=options.lease,
@@ -215,6 +229,12 @@ class Engine:
         if self.node is not None:
             self.planner.wake()
             self.runner.wake_for_work()
+
+    def _wake_all(self) -> None:
+        """The same, and there may be something to halt."""
+        self.wake()
+        if self.node is not None:
+            self.reaper.wake()
 
     def _let_go(self, run_id: int, epoch: int) -> None:
         if self.node is not None:

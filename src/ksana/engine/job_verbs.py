@@ -17,7 +17,7 @@ from ksana.domain.moves import Move
 from ksana.domain.ports import Clock, CursorMoved, JobChange, Observer, Store, Target
 from ksana.domain.runs import Run
 from ksana.domain.schedules import Once, fire_at, first_slot
-from ksana.domain.states import AT_REST, UNSTARTED, Reason
+from ksana.domain.states import AT_REST, UNSTARTED, Reason, State
 from ksana.domain.validation import problems_of
 from ksana.engine.draws import IdPool
 
@@ -72,9 +72,10 @@ class JobVerbs:
         problems = problems_of(spec)
         config = spec.target.config
         target = self._targets.get(spec.target.kind)
-        if target is None:
-            known = ", ".join(sorted(self._targets))
-            problems.append(Problem("target.kind", f"{spec.target.kind!r} is not installed; choose one of {known}"))
+        if target is None or _is_step_only(target):
+            known = ", ".join(sorted(kind for kind, known in self._targets.items() if not _is_step_only(known)))
+            why = "is not installed" if target is None else "can only be a node of a chain"
+            problems.append(Problem("target.kind", f"{spec.target.kind!r} {why}; choose one of {known}"))
         else:
             try:
                 config = target.check(config)
@@ -113,15 +114,23 @@ class JobVerbs:
             raise NotFound(f"there is no job {job_id}")
         return jobs[0]
 
-    async def change(self, job_id: int, edit: Callable[[Job], JobSpec], version: int | None = None) -> Job:
-        """Change what a job says. With `version`, only if it still is at that one; without, the last writer wins."""
+    async def change(
+        self,
+        job_id: int,
+        edit: Callable[[Job], JobSpec],
+        version: int | None = None,
+        *,
+        cancels: frozenset[State] = UNSTARTED,
+    ) -> Job:
+        """Change what a job says. With `version`, only if it still is at that one; without, the last writer wins.
+        If that switches the job off, its runs in the states `cancels` names are canceled."""
 
         def changed(job: Job, now: datetime) -> JobChange:
             spec = self.checked(edit(job))
             fields = {name: getattr(spec, name) for name in _SPEC_FIELDS}
             after = _replace(job, **fields, awaits_callback=self._awaits_callback(spec))
             if after.enabled != job.enabled:
-                return self._switched(job, _replace(after, enabled=job.enabled), after.enabled, now)
+                return self._switched(job, _replace(after, enabled=job.enabled), after.enabled, now, cancels)
             if after.schedule == job.schedule:
                 return JobChange(version=job.version, job=after)
             # Misfires are judged from here on: a new schedule owes nothing for instants before it existed. What the
@@ -143,7 +152,9 @@ class JobVerbs:
         """Plan from the next slot on; what the pause left out is recorded as one gap, and a `once` as missed."""
         return await self._apply(job_id, lambda job, now: self._switched(job, job, True, now), version)
 
-    def _switched(self, before: Job, job: Job, enabled: bool, now: datetime) -> JobChange:
+    def _switched(
+        self, before: Job, job: Job, enabled: bool, now: datetime, cancels: frozenset[State] = UNSTARTED
+    ) -> JobChange:
         """Switch `job` on or off; `before` is the same job as it is stored, whose slots the pause concerns."""
         if job.enabled == enabled:
             return JobChange(version=job.version, job=job)
@@ -152,7 +163,7 @@ class JobVerbs:
                 version=job.version,
                 job=_unplanned(_replace(job, enabled=False, paused_at=now)),
                 moves_cursor=True,
-                cancels=UNSTARTED,
+                cancels=cancels,
                 reason=Reason.PAUSED,
                 # Slots that came due and were not fired yet: later ones are recorded when the pause ends.
                 gap=owed_gap(before, now, Reason.PAUSED),
@@ -215,6 +226,10 @@ class JobVerbs:
                 observer.on_moved([(Move(run.epoch - 1, run), job) for run in canceled], now)
             if gap is not None:
                 observer.on_fired([], [gap], now)
+
+
+def _is_step_only(target: Target) -> bool:
+    return getattr(target, "is_step_only", False)
 
 
 def _unplanned(job: Job) -> Job:

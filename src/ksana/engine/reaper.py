@@ -7,13 +7,18 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
+from ksana.domain import items
 from ksana.domain.jobs import Job
 from ksana.domain.moves import Move, overdue, reclaim
 from ksana.domain.policies import OnUncertain
 from ksana.domain.ports import Claimed, Clock, Observer, Retention, Store
+from ksana.domain.runs import Run
 from ksana.domain.states import State
+from ksana.domain.steering import is_branched
 from ksana.engine.alerts import Alarm
+from ksana.engine.chain_verbs import ChainVerbs
 from ksana.engine.clock import ClockWatch
+from ksana.engine.lineage import Lineage
 from ksana.engine.loops import Loop, StoreHealth
 from ksana.engine.runner import Runner
 
@@ -41,6 +46,8 @@ class Reaper(Loop):
         store: Store,
         clock: Clock,
         runner: Runner,
+        lineage: Lineage,
+        chains: ChainVerbs,
         health: StoreHealth,
         observers: Sequence[Observer],
         *,
@@ -55,6 +62,8 @@ class Reaper(Loop):
         super().__init__(clock, health, poll)
         self._store = store
         self._runner = runner
+        self._lineage = lineage
+        self._chains = chains
         self._observers = observers
         self._lease = lease
         self._max_reclaims = max_reclaims
@@ -87,20 +96,34 @@ class Reaper(Loop):
 
     async def _take_back(self, now: datetime) -> int:
         found = await self._store.lapsed(now, _CHUNK)
+        if sum([await self._end_parent(one.run) for one in found if _is_parent(one.run)]):
+            # What was asked to stop by it is found in the next round.
+            self._runner.wake_for_work()
+            return _CHUNK
+        found = await self._lineage.with_jobs([one for one in found if not _is_parent(one.run)])
         results = [(move, one.job) for one in found if (move := self._judge(one, now)) is not None]
         if not results:
             return 0
-        turn = await self._store.turn([move for move, _ in results], None, self._alarm.of(results, now))
+        alerts = self._alarm.of(results, now)
+        turn = await self._store.turn([move for move, _ in results], None, alerts, self._alarm.hooks)
         kept = [result for result in results if result[0].run.id not in turn.lost]
         for observer in self._observers:
-            observer.on_moved(kept, now)
+            observer.on_moved([*kept, *turn.followed], now)
         self._runner.wake_for_work()
         return len(found)
+
+    async def _end_parent(self, run: Run) -> int:
+        """Halt a run that is to stop, or end one whose time is up; answer how many runs it moved."""
+        if run.state is State.STOPPING:
+            return await self._chains.halt(run.id)
+        return await self._chains.expire(run.id)
 
     def _judge(self, one: Claimed, now: datetime) -> Move | None:
         run, job = one.run, one.job
         if run.state is State.CALLBACK_PENDING:
             return Move(run.epoch, overdue(run, now), frees_slot=True)
+        if run.kind == items.KIND and run.node_id is None:
+            return items.lapsed(run, now)
         if run.node_id == self._runner.node_id or self._is_patient(now):
             return None
         moved = reclaim(run, self._doubt_of(job), self._max_reclaims, now)
@@ -122,3 +145,7 @@ class Reaper(Loop):
         await self._alarm.give_up_unserved(self._store, now)
         if await self._store.admit_waiting():
             self._runner.wake_for_work()
+
+
+def _is_parent(run: Run) -> bool:
+    return run.state is State.STOPPING or is_branched(run)

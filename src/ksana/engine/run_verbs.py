@@ -24,12 +24,14 @@ from ksana.domain.fires import Draws, admit_manual, new_run
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.jobs import Job
 from ksana.domain.moves import Move, advance
+from ksana.domain.plans import check_params
 from ksana.domain.policies import DEFAULT_CALLBACK_TIMEOUT
 from ksana.domain.ports import Clock, Observer, Store, Target
 from ksana.domain.runs import Run, Trigger
 from ksana.domain.states import Event, Reason, State
 from ksana.engine.alerts import Alarm
 from ksana.engine.draws import IdPool, OneRun
+from ksana.engine.lineage import Lineage
 
 _TRIES = 20
 _BLANK = Letter()
@@ -42,6 +44,7 @@ class RunVerbs:
         self,
         store: Store,
         targets: Mapping[str, Target],
+        lineage: Lineage,
         clock: Clock,
         ids: IdPool,
         callback_ids: IdPool,
@@ -54,6 +57,7 @@ class RunVerbs:
     ) -> None:
         self._store = store
         self._targets = targets
+        self._lineage = lineage
         self._clock = clock
         self._ids = ids
         self._callback_ids = callback_ids
@@ -71,14 +75,19 @@ class RunVerbs:
         answer: Callable[[Run], IdempotencyRecord] | None = None,
         *,
         apart: bool = False,
+        needs_enabled: bool = False,
     ) -> Run:
-        """Run a job now, beside its schedule, under its overlap rule or `apart` from it. A paused job may be, too."""
+        """Run a job now, beside its schedule, under its overlap rule or `apart` from it. A paused job may be, too,
+        unless `needs_enabled`. What a chain is given are its parameters."""
         draws = OneRun(await self._ids.next(), self._draws)
         now = self._clock.now()
 
         def make(job: Job, active: int) -> Run:
             if job.deleted_at is not None:
                 raise NotFound(f"there is no job {job_id}")
+            if needs_enabled and not job.enabled:
+                raise InvalidState(f"{job.target.kind} is disabled: {job.name}")
+            check_params(job, input)
             trigger = Trigger.APART if apart else Trigger.MANUAL
             waits = self._awaits_callback(job, input)
             run = new_run(job, draws, now, trigger=trigger, input=input, awaits_callback=waits)
@@ -157,8 +166,9 @@ class RunVerbs:
                 body=letter.body,
             )
             alerts = tuple(self._alarm.of(moved, now))
-            if await self._store.hear(Heard(record, judged.move, judged.progress, alerts)):
-                return self._heard(run, judged, job, now)
+            heard = Heard(record, judged.move, judged.progress, alerts, tuple(self._alarm.hooks))
+            if (followed := await self._store.hear(heard)) is not None:
+                return self._heard(run, judged, job, followed, now)
         raise InvalidState(f"run {run_id} moves faster than it can be changed; try again")
 
     async def _judge(self, run: Run, job: Job | None, word: Word, now: datetime) -> Judgement:
@@ -166,14 +176,16 @@ class RunVerbs:
         patience = DEFAULT_CALLBACK_TIMEOUT if job is None else job.timeouts.callback
         return judge(run, word, now, known=known.get(run.id), patience=patience, token_ttl=self._token_ttl)
 
-    def _heard(self, run: Run, judged: Judgement, job: Job | None, now: datetime) -> Run:
+    def _heard(
+        self, run: Run, judged: Judgement, job: Job | None, followed: list[tuple[Move, Job | None]], now: datetime
+    ) -> Run:
         if judged.refused:
             raise InvalidState(f"run {run.id}: {judged.ignored}")
         if judged.move is None:
             return run
         if judged.move.run.state.is_final:
             for observer in self._observers:
-                observer.on_moved([(judged.move, job)], now)
+                observer.on_moved([(judged.move, job), *followed], now)
             self._wake()
         return judged.move.run
 
@@ -188,15 +200,17 @@ class RunVerbs:
                 return run
             holder = run.node_id if run.state is State.RUNNING else None
             move = Move(run.epoch, moved, frees_slot=moved.ended_at is not None, taken_from=holder)
-            turn = await self._store.turn([move])
+            turn = await self._store.turn([move], hooks=self._alarm.hooks)
             if not turn.lost:
                 self._let_go(run.id, run.epoch)
                 for observer in self._observers:
-                    observer.on_moved([(move, job)], now)
+                    observer.on_moved([(move, job), *turn.followed], now)
                 self._wake()
                 return moved
         raise InvalidState(f"run {run_id} moves faster than it can be changed; try again")
 
     async def _job_of(self, run: Run) -> Job | None:
-        jobs = await self._store.get_jobs([run.job_id]) if run.job_id is not None else []
+        if run.job_id is None:
+            return await self._lineage.job_of(run)
+        jobs = await self._store.get_jobs([run.job_id])
         return jobs[0] if jobs else None

@@ -24,12 +24,16 @@ from ksana.engine.alerts import Alarm
 from ksana.engine.attempts import Attempts
 from ksana.engine.contexts import Contexts
 from ksana.engine.holdings import held_by, moved_on
+from ksana.engine.lineage import Lineage
 from ksana.engine.loops import Backoff, StoreHealth, ended, rest
 from ksana.engine.places import Execution, Places
+from ksana.engine.steps import Steps, is_for_steps
 
 log = logging.getLogger(__name__)
 
 _replace = msgspec.structs.replace
+
+_NONE: frozenset[int] = frozenset()
 
 # How many batches of results may wait while slots are being fired.
 _PATIENCE = 20
@@ -47,6 +51,8 @@ class Runner:
         clock: Clock,
         targets: Mapping[str, Target],
         contexts: Contexts,
+        steps: Steps,
+        lineage: Lineage,
         health: StoreHealth,
         observers: Sequence[Observer],
         *,
@@ -63,7 +69,8 @@ class Runner:
         self.queues = queues
         self._store = store
         self._clock = clock
-        self._attempts = Attempts(targets, contexts, token_ttl)
+        self._lineage = lineage
+        self._attempts = Attempts(targets, contexts, steps, token_ttl)
         self._places = Places(clock, observers, self._attempts.make, self._tell_pump, capacity)
         self._health = health
         self._observers = observers
@@ -85,8 +92,9 @@ class Runner:
         self._wake = asyncio.Event()
         self._backoff = Backoff()
         self._pausing = False
-        self._pauses: set[asyncio.Task[None]] = set()
+        self._aside: set[asyncio.Task[None]] = set()
         self._next_due_at: datetime | None = None
+        self._is_due_known = True
 
     # Room
 
@@ -240,7 +248,10 @@ class Runner:
         now = self._clock.now()
         claim = Claim(node_id=self.node_id, now=now, limit=wanted, queues=self.queues) if wanted else None
         try:
-            turn = await self._store.turn([move for move, _ in results], claim, self._alarm.of(results, now))
+            turn = await self._store.turn(
+                [move for move, _ in results], claim, self._alarm.of(results, now), self._alarm.hooks
+            )
+            claimed = await self._lineage.with_jobs(turn.claimed)
         except BaseException as error:
             # Whether the store took them is unknown; offering them again is safe, because a move counts only once.
             self._results[:0] = results if isinstance(error, StoreUnavailable) else self._suspected(results)
@@ -252,16 +263,18 @@ class Runner:
         self._health.answered()
         self._backoff.reset()
         self._piecemeal = max(0, self._piecemeal - 1)
-        self.begin(turn.claimed, wanted)
+        self.begin(claimed, wanted)
         self._look_forward(results)
-        if turn.admitted:
+        if turn.admitted and not wanted:
             self.wake_for_work()
         if wanted:
-            self._backlogged = len(turn.claimed) == wanted
-        if len(turn.claimed) < wanted:
+            self._backlogged = len(claimed) == wanted
+        if len(claimed) < wanted:
             self._hungry = False
-            self._next_due_at = await self._next_due()
+            self._is_due_known = False
         self._tell(results, turn.lost, now)
+        if turn.followed:
+            self._tell(turn.followed, _NONE, now)
         if turn.lost:
             await self._keep_overtaken(results, turn.lost)
 
@@ -281,21 +294,29 @@ class Runner:
             again.append(self._next_due_at)
         self._next_due_at = min(again, default=None)
 
-    async def _next_due(self) -> datetime | None:
+    async def _learn_next_due(self) -> None:
+        """Ask when there will be something to claim, if that is not known; most often more work comes before."""
+        self._is_due_known = True
         try:
-            return await self._store.next_due_at(self.queues)
+            due_at = await self._store.next_due_at(self.queues)
         except StoreUnavailable as error:
             self._health.failed(error)
-            return None
+            return
+        if due_at is not None and (self._next_due_at is None or due_at < self._next_due_at):
+            self._next_due_at = due_at
+            self._wake.set()
 
     def _pause(self, error: BaseException) -> None:
         if isinstance(error, StoreUnavailable):
             self._health.failed(error)
         self._pausing = True
-        pause = asyncio.create_task(self._resume_after(self._backoff.next()))
+        self._start_aside(self._resume_after(self._backoff.next()))
+
+    def _start_aside(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
         # A task that nobody holds may be collected before it ends.
-        self._pauses.add(pause)
-        pause.add_done_callback(self._pauses.discard)
+        self._aside.add(task)
+        task.add_done_callback(self._aside.discard)
 
     async def _resume_after(self, pause: timedelta) -> None:
         await self._clock.sleep(pause)
@@ -320,6 +341,7 @@ class Runner:
         try:
             held = await held_by(self._store, self.node_id)
             over = await moved_on(self._store, self._places.held)
+            held = await self._lineage.with_jobs(held)
         except BaseException as error:
             self._pause(error)
             if isinstance(error, StoreUnavailable):
@@ -347,6 +369,13 @@ class Runner:
 
     async def _rest(self) -> None:
         """Wait for a result, a free place or word of new work; look again by itself when the next run comes due."""
+        if not self._is_due_known:
+            # Attempts that end at once have ended by now, and what follows from them comes first.
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            if self._wake.is_set():
+                return
+            self._start_aside(self._learn_next_due())
         pause = self._poll
         if self._next_due_at is not None:
             pause = min(pause, self._next_due_at - self._clock.now())
@@ -362,6 +391,9 @@ class Runner:
             now = self._clock.now()
             judge = self._attempts.judge
             self._results += [(judge(execution, now), execution.claimed.job) for execution in ended]
+            if any(is_for_steps(execution.claimed.run) for execution in ended):
+                # What follows in the chain is claimed in the same turn.
+                self._hungry = True
 
     def cut_overruns(self) -> int:
         """Cut off attempts that went on well past their timeout; answer how many."""

@@ -24,7 +24,9 @@ from ksana.domain.ports import Claimed, Store
 from ksana.domain.queries import Counts
 from ksana.domain.runs import Run, Trigger
 from ksana.domain.states import Reason, State
+from ksana.observe.chain_series import ChainSeries, is_of_chain
 from ksana.observe.exposition import CONTENT_TYPE, OTHER, Distribution
+from ksana.observe.schedule_series import ScheduleSeries
 from ksana.observe.series import DELAY_BOUNDS, RUN_BOUNDS, Series
 
 MAX_JOBS: Final = 5000
@@ -88,6 +90,8 @@ class MetricsObserver:
         self._process = CollectorRegistry()
         ProcessCollector(registry=self._process)
         self._tables = tables = Series(max_jobs)
+        self.schedules = ScheduleSeries(max_jobs)
+        self._chains = ChainSeries()
 
         # Series that exist from the start make the first event visible as a rise.
         tables.build.set(version, platform.python_version(), to=1)
@@ -137,6 +141,8 @@ class MetricsObserver:
                 seconds = 0.0
             counts[bisect_left(DELAY_BOUNDS, seconds)] += 1
             total += seconds
+            if one.run.parent_id is not None:
+                self._chains.started(one.run)
         late.total += total
 
     def on_moved(self, moves: Sequence[tuple[Move, Job | None]], now: datetime) -> None:
@@ -148,6 +154,8 @@ class MetricsObserver:
             attempt = move.attempt
             if attempt is not None and attempt.exchange is not None:
                 self._count_exchange(attempt.exchange)
+            if is_of_chain(run):
+                self._chains.moved(run)
             ended_at = run.ended_at
             if ended_at is None:
                 self._count_unfinished(run)
@@ -172,7 +180,9 @@ class MetricsObserver:
             self._count_ended(kind, state, reason, count)
 
     def on_lost(self, run_ids: Iterable[int], now: datetime) -> None:
-        self._tables.fenced.add(amount=sum(1 for _ in run_ids))
+        lost = list(run_ids)
+        self._chains.lost(lost)
+        self._tables.fenced.add(amount=len(lost))
 
     def on_store(self, available: bool, error: str) -> None:
         self._tables.store_up.set(to=int(available))
@@ -188,18 +198,6 @@ class MetricsObserver:
         """Ask `executing` at each scrape how many attempts are under way."""
         self._executing_now = executing
 
-    def count_schedule_error(self, schedule_id: str) -> None:
-        """A due slot of this schedule could not be made a run."""
-        self._tables.enqueued.add(schedule_id, "error")
-
-    def count_lock_failure(self, schedule_id: str) -> None:
-        """The lock of this schedule could not be asked for."""
-        self._tables.lock_failures.add(schedule_id)
-
-    def count_lock_contended(self, schedule_id: str) -> None:
-        """Somebody else held the lock of this schedule."""
-        self._tables.lock_contended.add(schedule_id)
-
     def forget_job(self, job_id: int) -> None:
         """Drop the series of a job that was deleted."""
         # A run of it may still be under way, and its end must not bring the series back.
@@ -211,7 +209,7 @@ class MetricsObserver:
             return
         self._tables.forget_task(series.task_id)
         if series.schedule_id:
-            self._tables.forget_schedule(series.schedule_id)
+            self.schedules.forget(series.schedule_id)
 
     # Scraping
 
@@ -237,7 +235,8 @@ class MetricsObserver:
         self._tables.retry_rate.set(to=self._requeued / self._attempts if self._attempts else 0)
         if self._executing_now is not None:
             self._tables.executing.set(to=self._executing_now())
-        return self._tables.text().encode() + generate_latest(self._process), CONTENT_TYPE
+        text = self._tables.text() + self.schedules.text() + self._chains.text()
+        return text.encode() + generate_latest(self._process), CONTENT_TYPE
 
     def _show(self, counts: Counts, now: datetime) -> None:
         self._tables.jobs.values.clear()
@@ -267,10 +266,7 @@ class MetricsObserver:
 
     def _show_next_run(self, series: _JobSeries, job: Job) -> None:
         series.schedule_id = job.shown_id
-        if job.next_fire_at is None:
-            self._tables.next_run.drop(series.schedule_id)
-        else:
-            self._tables.next_run.set(series.schedule_id, to=job.next_fire_at.timestamp())
+        self.schedules.planned(series.schedule_id, job.next_fire_at)
 
     # Counting
 
@@ -318,7 +314,4 @@ class MetricsObserver:
         series = self._series(job.id)
         if not series.schedule_id:
             series.schedule_id = job.shown_id
-        schedule_id = series.schedule_id
-        self._tables.enqueued.add(schedule_id, "success")
-        self._tables.enqueuing.observe(self._tables.enqueuing.child(schedule_id), took)
-        self._tables.last_run.set(schedule_id, to=now.timestamp())
+        self.schedules.ran(series.schedule_id, took, now)

@@ -34,6 +34,7 @@ _TOLD: Final[dict[State, tuple[int, str]]] = {
     State.RUNNING: (logging.DEBUG, "attempt begins"),
     State.RETRYING: (logging.WARNING, "run failed and is tried again"),
     State.CALLBACK_PENDING: (logging.INFO, "run awaits its callback"),
+    State.STOPPING: (logging.INFO, "run is to stop"),
     State.SUCCESS: (logging.INFO, "run succeeded"),
     State.FAILED: (logging.ERROR, "run failed"),
     State.TIMEOUT: (logging.ERROR, "run timed out"),
@@ -42,10 +43,11 @@ _TOLD: Final[dict[State, tuple[int, str]]] = {
     State.MISSED: (logging.WARNING, "run missed its instant"),
     State.DEAD_LETTER: (logging.ERROR, "run became a dead letter"),
 }
-_TOLD_RETRIES: Final[dict[Reason | None, tuple[int, str]]] = {
-    Reason.OPERATOR: (logging.INFO, "run is tried again on request"),
-    Reason.SHUTDOWN: (logging.INFO, "run handed back by a stopping node"),
-    Reason.LEASE_LAPSED: (logging.WARNING, "run lost its worker and is tried again"),
+_TOLD_WITH_REASON: Final[dict[tuple[State, Reason | None], tuple[int, str]]] = {
+    (State.RUNNING, Reason.CHILDREN): (logging.DEBUG, "run waits for its steps"),
+    (State.RETRYING, Reason.OPERATOR): (logging.INFO, "run is tried again on request"),
+    (State.RETRYING, Reason.SHUTDOWN): (logging.INFO, "run handed back by a stopping node"),
+    (State.RETRYING, Reason.LEASE_LAPSED): (logging.WARNING, "run lost its worker and is tried again"),
 }
 _MISFIRES: Final = frozenset({Reason.MISFIRE, Reason.CATCH_UP_LIMIT})
 
@@ -169,9 +171,7 @@ class LogObserver:
                 )
 
     def _tell_run(self, run: Run, job: Job | None, attempt: Attempt | None, least: int) -> None:
-        level, message = _TOLD[run.state]
-        if run.state is State.RETRYING:
-            level, message = _TOLD_RETRIES.get(run.reason, (level, message))
+        level, message = _TOLD_WITH_REASON.get((run.state, run.reason)) or _TOLD[run.state]
         if level >= least and self._may_list(level, run.state.value):
             _write(level, message, self._run_fields(run, job, attempt))
 
@@ -179,8 +179,9 @@ class LogObserver:
         fields: dict[str, Any] = {"component": "engine", "run_id": run.id}
         fields |= _job_fields(run.job_id, job)
         fields |= {"attempt": run.attempt, "status": run.state.value, "trace_id": self._trace_id(run.id)}
-        if run.step is not None:
-            fields |= {"runId": run.parent_id, "nodeId": run.step}
+        if run.parent_id is not None:
+            # The names by which the document of chains has its logs tell what belongs together.
+            fields |= {"runId": shown_run_id(self._trace_id(run.parent_id)), "nodeId": run.step}
         if run.reason is not None:
             fields["reason"] = run.reason.value
         if (latency := _latency(run, attempt)) is not None:
@@ -244,6 +245,11 @@ class LogObserver:
         if not self._is_flush_due:
             self._is_flush_due = True
             self._later(1.0, self.flush)
+
+
+def shown_run_id(trace_id: str) -> str:
+    """The id under which a chain's run is shown: its trace id in five groups."""
+    return "-".join([trace_id[:8], trace_id[8:12], trace_id[12:16], trace_id[16:20], trace_id[20:]])
 
 
 def _write(level: int, message: str, fields: dict[str, Any]) -> None:

@@ -11,7 +11,8 @@ from ksana.stores.sql.store import SqlStore
 
 
 def open_store(url: str, *, pool_size: int = 10, pool_idle: int = 2, pool_lifetime: float = 0) -> Store:
-    """The store at `sqlite:////path`, `json:/directory`, `postgresql://…` or `mysql://…`; `open()` it before use.
+    """The store at `sqlite:////path`, `json:/directory`, `postgresql://…`, `mysql://…` or `redis://…`; `open()` it
+    before use.
 
     At rest `pool_idle` connections are kept. A connection is replaced after `pool_lifetime` seconds, 0 for
     never. A file has no pool.
@@ -58,6 +59,14 @@ def _mysql(url: str, rest: str, pool_size: int, pool_idle: int, pool_lifetime: f
     return SqlStore(MysqlDatabase(url, pool_size, pool_idle, pool_lifetime))
 
 
+def _redis(url: str, rest: str, pool_size: int, pool_idle: int, pool_lifetime: float) -> Store:
+    try:
+        from ksana.stores.redis.store import RedisStore
+    except ImportError as error:
+        raise _missing("Redis", "redis", error) from error
+    return RedisStore(url, pool_size, pool_lifetime)
+
+
 def _missing(database: str, extra: str, error: ImportError) -> InvalidArgument:
     return InvalidArgument.of(
         "store", f"{database} needs a driver ({error}); run: pip install 'ksana-scheduler[{extra}]'"
@@ -70,4 +79,7 @@ _STORES: dict[str, Callable[[str, str, int, int, float], Store]] = {
     "postgres": _postgres,
     "mysql": _mysql,
     "mariadb": _mysql,
+    "redis": _redis,
+    "rediss": _redis,
+    "unix": _redis,
 }

@@ -13,9 +13,13 @@ import asyncpg
 import msgspec
 
 from ksana.domain.errors import InvalidArgument, StoreUnavailable
+from ksana.domain.ports import Claim
+from ksana.domain.times import to_micros
+from ksana.stores.sql.claiming import claim_by_priority, claim_order
 from ksana.stores.sql.compile import Compiled, compile_statement
 from ksana.stores.sql.dialects import POSTGRES
-from ksana.stores.sql.statements import END_RUNS, ENDED_AS_TOLD, Statement, Table
+from ksana.stores.sql.rows import Row
+from ksana.stores.sql.statements import CLAIM_DUE, END_RUNS, ENDED_AS_TOLD, STAMP_CHAINS, Statement, Table
 from ksana.stores.sql.tx import Step, Told, UniqueViolation
 
 T = TypeVar("T")
@@ -121,6 +125,18 @@ class PostgresTx:
 
     async def swap(self, change: Statement, /, ids: Sequence[int], epoch: int, **values: Any) -> list[int]:
         return [row[0] for row in await self.rows(change, ids=ids, epoch=epoch, **values)]
+
+    async def claim(self, claim: Claim) -> list[Row]:
+        if len(set(claim.queues)) > 1:
+            return await claim_by_priority(self, claim)
+        rows = await self.rows(
+            CLAIM_DUE, queue=claim.queues[0], now=to_micros(claim.now), limit=claim.limit, node_id=claim.node_id
+        )
+        rows.sort(key=claim_order)
+        return rows
+
+    async def stamp(self, run_ids: Sequence[int], stamp: int) -> list[Any]:
+        return await self.rows(STAMP_CHAINS, ids=run_ids, stamp=stamp)
 
     async def end(self, told: Told, epoch: int, **values: Any) -> Collection[int]:
         text = msgspec.json.encode(told).decode()

@@ -19,10 +19,13 @@ from typing import Any, TypeVar
 import msgspec
 
 from ksana.domain.errors import InvalidArgument, KsanaError, StoreUnavailable
+from ksana.domain.ports import Claim
 from ksana.stores.asked import Asked
+from ksana.stores.sql.claiming import claim_by_priority
 from ksana.stores.sql.compile import Compiled, compile_statement
 from ksana.stores.sql.dialects import SQLITE
-from ksana.stores.sql.statements import END_RUNS, ENDED_AS_TOLD, Statement, Table
+from ksana.stores.sql.rows import Row
+from ksana.stores.sql.statements import END_RUNS, ENDED_AS_TOLD, LOCK_CHAINS, SET_STAMPS, Statement, Table
 from ksana.stores.sql.tx import Step, Told, UniqueViolation
 
 T = TypeVar("T")
@@ -120,6 +123,15 @@ class SqliteTx:
 
     async def swap(self, change: Statement, /, ids: Sequence[int], epoch: int, **values: Any) -> list[int]:
         return [row[0] for row in await self.rows(change, ids=ids, epoch=epoch, **values)]
+
+    async def claim(self, claim: Claim) -> list[Row]:
+        return await claim_by_priority(self, claim)
+
+    async def stamp(self, run_ids: Sequence[int], stamp: int) -> list[tuple[Any, ...]]:
+        found = await self.rows(LOCK_CHAINS, ids=run_ids)
+        if found:
+            await self.run(SET_STAMPS, ids=run_ids, stamp=stamp)
+        return found
 
     async def end(self, told: Told, epoch: int, **values: Any) -> Collection[int]:
         text = msgspec.json.encode(told).decode()

@@ -1,7 +1,8 @@
-"""Targets that need nothing but themselves: noop, echo, sleep and fail, for trials and tests."""
+"""Targets that need nothing but themselves: noop, echo, print, sleep, fail and wait."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
@@ -11,10 +12,13 @@ import msgspec
 from ksana.domain.durations import format_duration, parse_duration
 from ksana.domain.errors import InvalidArgument, Problem
 from ksana.domain.outcomes import SUCCESS, AttemptContext, Outcome, Verdict
-from ksana.targets.checks import not_json, refuse, unknown_fields
+from ksana.targets.checks import not_json, refuse, refuse_no_map, unknown_fields
 from ksana.targets.services import TargetServices
 
 _FAIL_MESSAGE = "failed as configured"
+_PRINTED = 2000
+
+_log = logging.getLogger(__name__)
 
 
 class _Simple:
@@ -28,13 +32,12 @@ class _Simple:
 
 
 class NoopTarget(_Simple):
-    """Succeeds at once."""
+    """Succeeds at once. Takes any config, because doing nothing with it is what was asked for."""
 
     kind = "noop"
 
     def check(self, config: dict[str, Any]) -> dict[str, Any]:
-        refuse(unknown_fields(self.kind, config, ()))
-        return {}
+        return _anything(self.kind, config)
 
     async def execute(self, context: AttemptContext, config: dict[str, Any]) -> Outcome:
         return SUCCESS
@@ -59,6 +62,39 @@ class EchoTarget(_Simple):
         if problems := not_json("input", said):
             return Outcome(Verdict.FAIL, error=f"input {problems[0].message}")
         return Outcome(Verdict.SUCCESS, result=msgspec.json.encode(said))
+
+
+class PrintTarget(_Simple):
+    """Writes its config, whatever it is, into the log of the node, and succeeds with it as result."""
+
+    kind = "print"
+
+    def check(self, config: dict[str, Any]) -> dict[str, Any]:
+        return _anything(self.kind, config)
+
+    async def execute(self, context: AttemptContext, config: dict[str, Any]) -> Outcome:
+        said = msgspec.json.encode(config)
+        line = said.decode()
+        _log.info("run %d, %s: %s", context.run_id, context.job_name, line[:_PRINTED])
+        return Outcome(Verdict.SUCCESS, result=said)
+
+
+class WaitTarget(_Simple):
+    """Waits until somebody says that it is done. `message` tells them what for."""
+
+    kind = "wait"
+
+    def check(self, config: dict[str, Any]) -> dict[str, Any]:
+        problems = unknown_fields(self.kind, config, ("message",))
+        message = config.get("message", "")
+        if not isinstance(message, str):
+            problems.append(Problem("message", "is for people to read, so it must be a string"))
+        refuse(problems)
+        return {"message": message}
+
+    async def execute(self, context: AttemptContext, config: dict[str, Any]) -> Outcome:
+        _log.info("run %d, %s: waits for somebody. %s", context.run_id, context.job_name, config.get("message", ""))
+        return Outcome(Verdict.WAIT)
 
 
 class SleepTarget(_Simple):
@@ -116,12 +152,27 @@ class FailTarget(_Simple):
         return Outcome(verdict, error=config.get("message", _FAIL_MESSAGE))
 
 
+def _anything(kind: str, config: dict[str, Any]) -> dict[str, Any]:
+    """The config as it is, if it is a map that can be stored."""
+    refuse_no_map(kind, config)
+    refuse([found for name, value in config.items() for found in not_json(name, value)])
+    return config
+
+
 def build_noop(services: TargetServices) -> NoopTarget:
     return NoopTarget()
 
 
 def build_echo(services: TargetServices) -> EchoTarget:
     return EchoTarget()
+
+
+def build_print(services: TargetServices) -> PrintTarget:
+    return PrintTarget()
+
+
+def build_wait(services: TargetServices) -> WaitTarget:
+    return WaitTarget()
 
 
 def build_sleep(services: TargetServices) -> SleepTarget:

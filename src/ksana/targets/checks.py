@@ -13,16 +13,20 @@ from ksana.domain.errors import InvalidArgument, Problem
 
 def unknown_fields(kind: str, config: Mapping[str, Any], known: tuple[str, ...]) -> list[Problem]:
     """A problem for every field the target would not honour; InvalidArgument if the config is no map."""
-    if not isinstance(config, Mapping):
-        raise InvalidArgument.of(
-            "target", f"the config of a {kind} target is a map of fields, not {type(config).__name__}"
-        )
+    refuse_no_map(kind, config)
     takes = f"it takes {', '.join(known)}" if known else "it takes none"
     return [
         Problem(str(name), f"is not a field of the {kind} target; {takes}{did_you_mean(str(name), known)}")
         for name in config
         if name not in known
     ]
+
+
+def refuse_no_map(kind: str, config: object) -> None:
+    if not isinstance(config, Mapping):
+        raise InvalidArgument.of(
+            "target", f"the config of a {kind} target is a map of fields, not {type(config).__name__}"
+        )
 
 
 def refuse(problems: list[Problem]) -> None:

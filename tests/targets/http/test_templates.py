@@ -1,3 +1,5 @@
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given as examples
@@ -160,3 +162,53 @@ def test_no_text_breaks_the_scanner(source: str) -> None:
 def test_a_long_text_of_half_markers_is_read_in_linear_time() -> None:
     assert json('{"\\"' * 100_000) == '{"\\"' * 100_000 + ""
     assert text("{{ " * 100_000 + "{{x") == "{{ " * 100_000 + "{{x"
+
+
+HOSTILE = '../admin?x={{callback_token}}\r\n"{{params.secret}}'
+STEP = Variables(
+    msgspec.structs.replace(
+        attempt(),
+        step="push",
+        artifacts={"fetch": {"n": 3, "evil": HOSTILE}, "input": {"x": "of a step"}, 'odd "id" 世界': [1]},
+        params={"secret": "hush", "base": "https://api.test/v1"},
+        item={"id": "a/b"},
+        index=4,
+    )
+)
+
+
+def in_step(source: str, place: Place | None = Place.TEXT, given: Any = None) -> str:
+    template = templates.in_json(source) if place is None else templates.in_text(source, place)
+    return source if template is None else template.fill(STEP, given)
+
+
+@pytest.mark.parametrize(
+    ("source", "place", "filled"),
+    [
+        ("{{run_id}} {{fetch.artifact.n}} {{params.secret}} {{index}}", Place.TEXT, "42 3 hush 4"),
+        ("http://h/{{item.id}}?q={{fetch.artifact.n}}", Place.URL, "http://h/a%2Fb?q=3"),
+        ("{{params.base}}/{{item.id}}", Place.URL, "https://api.test/v1/a%2Fb"),
+        ("<{{odd \"id\" 世界.artifact.0}}>", Place.TEXT, "<1>"),
+        ('{"a":"{{odd \\"id\\" 世界.artifact}}","b":"{{item}}","c":"-{{item.id}}-","d":{{index}}}', None,
+         '{"a":[1],"b":{"id":"a/b"},"c":"-a/b-","d":4}'),
+        # A step may be called what the run's input is called.
+        ("{{input.artifact.x}} {{input.y}}", Place.TEXT, "of a step 2"),
+    ],
+)  # fmt: skip
+def test_markers_of_a_chain_are_filled_in_its_steps(source: str, place: Place | None, filled: str) -> None:
+    assert in_step(source, place, {"y": 2}) == filled
+    if "run_id" not in source and "input" not in source:
+        assert (json(source) if place is None else text(source, place=place)) == source
+
+
+def test_an_artifact_cannot_smuggle_anything_in() -> None:
+    assert in_step("{{fetch.artifact.evil}}") == HOSTILE
+    filled = in_step('{"x":"{{fetch.artifact.evil}}","y":"{{run_id}}{{fetch.artifact.evil}}"}', None)
+    assert msgspec.json.decode(filled) == {"x": HOSTILE, "y": f"42{HOSTILE}"}
+    assert in_step("http://h/{{fetch.artifact.evil}}", Place.URL).isascii()
+    assert "/admin" not in in_step("http://h/{{fetch.artifact.evil}}", Place.URL)
+
+
+def test_a_marker_of_a_chain_that_stands_for_nothing_is_an_error() -> None:
+    with pytest.raises(ValueError, match="node 'gone' has left no artifact"):
+        in_step("{{gone.artifact}}")

@@ -13,8 +13,9 @@ from ksana.domain.callbacks import CallbackRecord
 from ksana.domain.jobs import Job
 from ksana.domain.runs import Attempt, Run
 from ksana.domain.times import to_micros
-from ksana.stores.json.tables import Kept, Table, Tables
-from ksana.stores.json.turns import readable
+from ksana.stores.json.moving import readable
+from ksana.stores.json.table import Table
+from ksana.stores.json.tables import Place, Tables, length_of
 from ksana.stores.json.tx import Tx
 
 _PAGE_BYTES = 8 << 20
@@ -22,7 +23,7 @@ _PAGE_BYTES = 8 << 20
 
 _SEQUENCES = ("job", "run", "node", "callback")
 
-ReadLine = Callable[[Kept], Any]
+ReadLine = Callable[[Place], Any]
 
 
 class _Room(NamedTuple):
@@ -42,9 +43,10 @@ def _rooms(tables: Tables) -> dict[Section, _Room]:
         Section.KEYS: _Room(tables.keys, lambda key: (key,), _light),
         Section.JOBS: _Room(tables.jobs, lambda key: (key,), _light),
         Section.RUNS: _Room(tables.runs, lambda key: (key,), lambda run: len(run.input or b"")),
-        Section.ATTEMPTS: _Room(tables.attempts, lambda key: key, lambda kept: kept.length),
-        Section.CALLBACKS: _Room(tables.callbacks, lambda key: (key[1],), lambda kept: kept.length),
+        Section.ATTEMPTS: _Room(tables.attempts, lambda key: key, lambda place: place.length),
+        Section.CALLBACKS: _Room(tables.callbacks, lambda key: (key[1],), lambda place: place.length),
         Section.PROGRESS: _Room(tables.progress, lambda key: (key,), _light),
+        Section.KEPT: _Room(tables.kept, lambda key: (key,), length_of),
         Section.ALERTS: _Room(tables.alerts, lambda key: key, lambda alert: len(alert.body)),
         Section.GAPS: _Room(tables.gaps, lambda key: (key[0], to_micros(key[1]), key[2].value), _light),
         Section.MINUTES: _Room(tables.minutes, lambda key: (to_micros(key[0]), key[1], key[2].value), _light),
@@ -73,7 +75,7 @@ def export(tables: Tables, read: ReadLine, section: Section, after: str | None, 
         left -= room.weight(value)
         if left < 0 and items:
             break
-        items.append(read(value) if isinstance(value, Kept) else value)
+        items.append(read(value) if isinstance(value, Place) else value)
     is_end = start + len(items) == len(keys)
     return Exported(items, None if is_end or not items else place_of(key_of(section, items[-1])))
 
@@ -104,7 +106,7 @@ def _key(section: Section, item: Any) -> Any:
     match section:
         case Section.KEYS:
             return item.id
-        case Section.PROGRESS:
+        case Section.PROGRESS | Section.KEPT:
             return item.run_id
         case Section.GAPS:
             return item.job_id, item.from_at, item.reason

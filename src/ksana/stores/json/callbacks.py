@@ -7,28 +7,29 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from ksana.domain.callbacks import LEDGER_LENGTH, CallbackRecord, Heard, Progress
-from ksana.domain.moves import storable
+from ksana.domain.jobs import Job
+from ksana.domain.moves import Move, storable
 from ksana.domain.runs import Attempt
+from ksana.stores.json.families import move
+from ksana.stores.json.moving import readable, readable_headers
 from ksana.stores.json.outbox import keep_alerts
 from ksana.stores.json.tables import Tables
-from ksana.stores.json.turns import apply_moves, readable, readable_headers
 from ksana.stores.json.tx import Tx
 
 _replace = msgspec.structs.replace
 
 
-def hear(tx: Tx, heard: Heard) -> bool:
-    if heard.move is not None:
-        lost, _ = apply_moves(tx, [heard.move])
-        if lost:
-            return False
+def hear(tx: Tx, heard: Heard) -> list[tuple[Move, Job | None]] | None:
+    lost, _, followed = move(tx, [] if heard.move is None else [heard.move], heard.hooks)
+    if lost:
+        return None
     if not heard.needs_room or len(tx.tables.callbacks.of_run[heard.record.run_id]) < LEDGER_LENGTH:
         keep_callback(tx, heard.record)
     if heard.progress is not None:
         progress = _replace(heard.progress, message=storable(heard.progress.message))
         tx.put(tx.tables.progress, progress.run_id, progress)
     keep_alerts(tx, heard.alerts)
-    return True
+    return followed
 
 
 def keep_callback(tx: Tx, record: CallbackRecord) -> None:

@@ -18,7 +18,7 @@ from ksana.stores.json.disk import Places
 from ksana.stores.json.draft import Draft, everything
 from ksana.stores.json.load import load
 from ksana.stores.json.lock import DirectoryLock
-from ksana.stores.json.tables import Kept, KeptTable
+from ksana.stores.json.tables import Place, PlacedTable
 from ksana.stores.json.tx import Change, Tx
 
 T = TypeVar("T")
@@ -116,25 +116,25 @@ class Directory:
             table.set(key, value)
         # Of what may be large, only where it is written down stays in memory.
         for (kind, key), place in places.items():
-            self._kept_tables[kind].set(key, place)
+            self._placed_tables[kind].set(key, place)
 
     @property
-    def _kept_tables(self) -> dict[str, KeptTable[Any]]:
+    def _placed_tables(self) -> dict[str, PlacedTable[Any]]:
         return {"attempt": self.tables.attempts, "callback": self.tables.callbacks}
 
     async def _compact(self) -> None:
         """Write the history anew if most of it is about what is gone."""
         tables = self.tables
         ended = sum(len(tables.runs.ended[state]) for state in tables.runs.ended.groups())
-        kept_length = sum(table.length for table in self._kept_tables.values())
-        if not self._disk.is_worth_rewriting(kept_length + _RUN_LENGTH * ended):
+        placed_length = sum(table.length for table in self._placed_tables.values())
+        if not self._disk.is_worth_rewriting(placed_length + tables.kept.length + _RUN_LENGTH * ended):
             return
-        kept: Places = {
-            (kind, key): place for kind, table in self._kept_tables.items() for key, place in table.rows.items()
+        placed: Places = {
+            (kind, key): place for kind, table in self._placed_tables.items() for key, place in table.rows.items()
         }
         lines = everything(tables, self._now()).lines()
         try:
-            places = await self._beside(self._disk.rewrite, lines, kept, self._now())
+            places = await self._beside(self._disk.rewrite, lines, placed, self._now())
         except OSError:
             # The old one is as good, only longer; there will be another occasion.
             return
@@ -143,8 +143,8 @@ class Directory:
     async def _beside(self, write: Callable[..., T], *arguments: Any) -> T:
         return await self._loop.run_in_executor(self._writer, write, *arguments)
 
-    def read_history(self, kept: Kept) -> bytes:
-        return self._disk.read(kept)
+    def read_history(self, place: Place) -> bytes:
+        return self._disk.read(place)
 
     async def close(self) -> None:
         """Serve who waits, then let go of the files."""

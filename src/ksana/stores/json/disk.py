@@ -14,7 +14,7 @@ from ksana.stores.json.document import Document, Entries
 from ksana.stores.json.draft import Line
 from ksana.stores.json.files import write_whole
 from ksana.stores.json.history import History
-from ksana.stores.json.tables import Kept
+from ksana.stores.json.tables import Place
 
 JOBS_FILE = "jobs.json"
 PREVIOUS_FILE = "jobs.prev.json"
@@ -22,10 +22,10 @@ PREVIOUS_FILE = "jobs.prev.json"
 # An attempt with what went over the wire is seldom smaller; anything less is not worth a new file.
 _WORTH_IT = 1 << 20
 
-Places = dict[Line, Kept]
+Places = dict[Line, Place]
 """Where things stand that are in the history and nowhere else."""
 
-KEPT = frozenset({"attempt", "callback"})
+PLACED = frozenset({"attempt", "callback"})
 
 
 class Disk:
@@ -42,29 +42,29 @@ class Disk:
         before = self._document.apply(entries)
         length = self._history.length
         try:
-            kept = self._history.append(list(lines.values())) if lines else []
+            places = self._history.append(list(lines.values())) if lines else []
             self._history.length += sum(map(len, lines.values()))
             self._put(now)
         except BaseException:
             self._history.length = length
             self._document.apply(before)
             raise
-        return _places(lines, kept)
+        return _places(lines, places)
 
     def _put(self, now: datetime) -> None:
         write_whole(self._path, self._document.chunks(now, self._history.pointer), self._previous)
 
-    def read(self, kept: Kept) -> bytes:
-        return self._history.read(kept)
+    def read(self, place: Place) -> bytes:
+        return self._history.read(place)
 
     def is_worth_rewriting(self, live: int) -> bool:
         """Whether more than half of the history, and much in all, is about what is gone."""
         return self._history.length > max(_WORTH_IT, 2 * live)
 
-    def rewrite(self, lines: Mapping[Line, bytes], kept: Places, now: datetime) -> Places:
-        """Begin a new history with these lines and those that are kept, and nothing else."""
+    def rewrite(self, lines: Mapping[Line, bytes], placed: Places, now: datetime) -> Places:
+        """Begin a new history with these lines and those at these places, and nothing else."""
         old = self._history
-        self._history, places = old.rewritten(chain(lines.values(), old.copies(kept.values())))
+        self._history, places = old.rewritten(chain(lines.values(), old.copies(placed.values())))
         try:
             self._put(now)
         except BaseException:
@@ -74,11 +74,11 @@ class Disk:
         old.close()
         # The previous generation still points at the old one.
         self._history.forget_older(than=old)
-        return _places([*lines, *kept], places)
+        return _places([*lines, *placed], places)
 
     def close(self) -> None:
         self._history.close()
 
 
-def _places(lines: Iterable[Line], kept: list[Kept]) -> Places:
-    return {line: place for line, place in zip(lines, kept, strict=True) if line[0] in KEPT}
+def _places(lines: Iterable[Line], places: list[Place]) -> Places:
+    return {line: place for line, place in zip(lines, places, strict=True) if line[0] in PLACED}

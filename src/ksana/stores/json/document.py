@@ -15,6 +15,7 @@ VERSION = 1
 JOBS = "jobs"
 OTHER_JOBS = "other_jobs"
 RUNS = "runs"
+KEPT = "kept"
 KEYS = "keys"
 IDEMPOTENCY = "idempotency"
 ALERTS = "alerts"
@@ -22,7 +23,7 @@ UNREADABLE = "unreadable"
 STORE = "store"
 HISTORY = "history"
 
-LISTS = (JOBS, OTHER_JOBS, RUNS, KEYS, IDEMPOTENCY, ALERTS, UNREADABLE)
+LISTS = (JOBS, OTHER_JOBS, RUNS, KEPT, KEYS, IDEMPOTENCY, ALERTS, UNREADABLE)
 KNOWN = frozenset({"version", "updated_at", *LISTS, STORE, HISTORY})
 
 Entries = Mapping[tuple[str, Any], bytes | None]

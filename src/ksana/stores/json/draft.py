@@ -12,13 +12,15 @@ import msgspec
 from ksana.domain.alerts import Alert
 from ksana.domain.fires import Lateness
 from ksana.domain.jobs import Job
+from ksana.domain.moves import Kept
 from ksana.domain.runs import Run
 from ksana.domain.standing import RESULTS, Standing, standing_of
 from ksana.domain.states import State
 from ksana.stores.json import document, format
 from ksana.stores.json.document import Entries
 from ksana.stores.json.reading import last_run
-from ksana.stores.json.tables import Kept, Table, Tables
+from ksana.stores.json.table import Table
+from ksana.stores.json.tables import Place, Tables
 from ksana.stores.json.tx import Change
 
 encode = msgspec.json.Encoder().encode
@@ -50,9 +52,10 @@ class Draft:
         self._writers: dict[int, Callable[[Any, Any], None]] = {
             id(tables.jobs): self._job,
             id(tables.runs): self._run,
-            id(tables.attempts): partial(self._kept, "attempt"),
-            id(tables.callbacks): partial(self._kept, "callback"),
+            id(tables.attempts): partial(self._placed, "attempt"),
+            id(tables.callbacks): partial(self._placed, "callback"),
             id(tables.progress): self._progress,
+            id(tables.kept): self._kept,
             id(tables.alerts): self._alert,
             id(tables.gaps): self._gap,
             id(tables.minutes): self._minute,
@@ -94,20 +97,31 @@ class Draft:
             self._lines["run", key] = line_of("run", run)
         if run.job_id is not None:
             self._touched[run.job_id] = None
+        if (kept := self._tables.kept.get(key)) is not None:
+            self._kept(key, kept)
 
-    def _kept(self, kind: str, key: tuple[int, int], value: Any) -> None:
+    def _placed(self, kind: str, key: tuple[int, int], value: Any) -> None:
         self._lines.pop((kind, key), None)
-        if value is None:
-            self._gone_runs.add(key[0])
-        elif not isinstance(value, Kept):
+        # What is gone went with its run, which says so.
+        if value is not None and not isinstance(value, Place):
             self._lines[kind, key] = line_of(kind, value)
 
     def _progress(self, key: int, progress: Any) -> None:
         self._lines.pop(("progress", key), None)
-        if progress is None:
-            self._gone_runs.add(key)
-        else:
+        if progress is not None:
             self._lines["progress", key] = line_of("progress", progress)
+
+    def _kept(self, key: int, kept: Kept | None) -> None:
+        """What is kept of a run stands where the run does: a checkpoint that changes all the time leaves no trail."""
+        self._lines.pop(("kept", key), None)
+        self._entries[document.KEPT, key] = None
+        run = self._tables.runs.get(key)
+        if kept is None:
+            return
+        if run is not None and run.ended_at is None:
+            self._entries[document.KEPT, key] = encode(kept)
+        else:
+            self._lines["kept", key] = line_of("kept", kept)
 
     def _alert(self, key: Any, alert: Alert | None) -> None:
         self._lines.pop(("alert", key), None)
@@ -187,6 +201,7 @@ def everything(tables: Tables, now: datetime) -> Draft:
         tables.jobs,
         tables.runs,
         tables.progress,
+        tables.kept,
         tables.alerts,
         tables.gaps,
         tables.minutes,

@@ -16,7 +16,7 @@ from typing import BinaryIO
 import msgspec
 
 from ksana.stores.json.files import sync_directory
-from ksana.stores.json.tables import Kept
+from ksana.stores.json.tables import Place
 
 _BINARY = getattr(os, "O_BINARY", 0)
 _PRIVATE = 0o600
@@ -60,7 +60,7 @@ class History:
     def pointer(self) -> Pointer | None:
         return Pointer(self._path.name, self.length) if self.length else None
 
-    def append(self, lines: Sequence[bytes]) -> list[Kept]:
+    def append(self, lines: Sequence[bytes]) -> list[Place]:
         """Write lines behind those that count and have them on the disk; they count once `length` covers them."""
         if self._writer is None:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT | _BINARY, _PRIVATE)
@@ -73,19 +73,19 @@ class History:
         while left:
             left = left[self._writer.write(left) :]
         os.fsync(self._writer.fileno())
-        kept, offset = [], self.length
+        places, offset = [], self.length
         for line in lines:
-            kept.append(Kept(offset, len(line)))
+            places.append(Place(offset, len(line)))
             offset += len(line)
-        return kept
+        return places
 
-    def read(self, kept: Kept) -> bytes:
+    def read(self, place: Place) -> bytes:
         if self._reader is None:
             self._reader = self._path.open("rb")
-        self._reader.seek(kept.offset)
-        return self._reader.read(kept.length)
+        self._reader.seek(place.offset)
+        return self._reader.read(place.length)
 
-    def lines(self) -> Iterator[tuple[Kept, bytes]]:
+    def lines(self) -> Iterator[tuple[Place, bytes]]:
         """All lines that count, with their places."""
         if not self.length:
             return
@@ -94,29 +94,29 @@ class History:
             for line in file:
                 if offset + len(line) > self.length:
                     return
-                yield Kept(offset, len(line)), line
+                yield Place(offset, len(line)), line
                 offset += len(line)
 
-    def copies(self, places: Iterable[Kept]) -> Iterator[bytes]:
+    def copies(self, places: Iterable[Place]) -> Iterator[bytes]:
         """The lines at these places, one after the other, read beside whoever else reads."""
         with self._path.open("rb") as file:
-            for kept in places:
-                file.seek(kept.offset)
-                yield file.read(kept.length)
+            for place in places:
+                file.seek(place.offset)
+                yield file.read(place.length)
 
-    def rewritten(self, lines: Iterable[bytes]) -> tuple[History, list[Kept]]:
+    def rewritten(self, lines: Iterable[bytes]) -> tuple[History, list[Place]]:
         """A new file with these lines alone, beside this one, and where each of them stands."""
         new = History.fresh(self._directory)
-        kept = []
+        places = []
         with os.fdopen(os.open(new._path, os.O_WRONLY | os.O_CREAT | _BINARY, _PRIVATE), "wb") as file:
             for line in lines:
                 file.write(line)
-                kept.append(Kept(new.length, len(line)))
+                places.append(Place(new.length, len(line)))
                 new.length += len(line)
             file.flush()
             os.fsync(file.fileno())
         sync_directory(self._directory)
-        return new, kept
+        return new, places
 
     def forget_older(self, than: History) -> None:
         """Remove files that neither the state nor its previous generation points at."""

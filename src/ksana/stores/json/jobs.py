@@ -14,7 +14,8 @@ from ksana.domain.moves import Move, advance
 from ksana.domain.ports import CursorMoved, JobChange
 from ksana.domain.runs import Run
 from ksana.domain.states import AT_REST, Event
-from ksana.stores.json.turns import apply_moves, fill_slots
+from ksana.stores.json.families import move
+from ksana.stores.json.moving import fill_slots
 from ksana.stores.json.tx import Tx
 
 _replace = msgspec.structs.replace
@@ -76,8 +77,8 @@ def _change(tx: Tx, change: JobChange) -> list[Run]:
         tx.put(runs, run.id, run)
     leaving = [runs.rows[run.id] for run in live if run.state in change.cancels]
     moves = [Move(run.epoch, advance(run, Event.CANCEL, new.updated_at, reason=change.reason)) for run in leaving]
-    apply_moves(tx, moves)
-    return [move.run for move in moves]
+    move(tx, moves, ())
+    return [one.run for one in moves]
 
 
 def keep_gap(tx: Tx, gap: Gap) -> None:

@@ -23,6 +23,7 @@ from ksana.domain.fires import Gap
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.jobs import Job
 from ksana.domain.keys import StoredKey
+from ksana.domain.moves import Kept
 from ksana.domain.queries import Minute
 from ksana.domain.runs import Run
 from ksana.domain.standing import INVALID
@@ -35,7 +36,7 @@ from ksana.stores.json.entries import Circumstances, broken_entry, read_entry
 from ksana.stores.json.files import set_aside, temporary_of
 from ksana.stores.json.history import History, Pointer
 from ksana.stores.json.outbox import key_of as alert_key
-from ksana.stores.json.tables import Kept, Tables
+from ksana.stores.json.tables import Place, Tables
 
 BAD_FILE = "jobs.bad.json"
 GOOD_FILE = "jobs.good.json"
@@ -147,6 +148,7 @@ _DECODERS: dict[bytes, msgspec.json.Decoder[Any]] = {
     b"attempt": msgspec.json.Decoder(_Which),
     b"callback": msgspec.json.Decoder(_Word),
     b"progress": msgspec.json.Decoder(Progress),
+    b"kept": msgspec.json.Decoder(Kept),
     b"alert": msgspec.json.Decoder(Alert),
     b"gap": msgspec.json.Decoder(Gap),
     b"minute": msgspec.json.Decoder(Minute),
@@ -159,26 +161,28 @@ _DECODERS: dict[bytes, msgspec.json.Decoder[Any]] = {
 
 def _replay(tables: Tables, history: History) -> None:
     unread = 0
-    for kept, line in history.lines():
+    for place, line in history.lines():
         kind, _, rest = line[2:].partition(b'":')
         try:
-            _take(tables, kind, _DECODERS[kind].decode(rest.rstrip()[:-1]), kept)
+            _take(tables, kind, _DECODERS[kind].decode(rest.rstrip()[:-1]), place)
         except (KeyError, msgspec.DecodeError, UnicodeDecodeError):
             unread += 1
     if unread:
         log.error("%d lines of the history cannot be read and are passed over", unread)
 
 
-def _take(tables: Tables, kind: bytes, value: Any, kept: Kept) -> None:
+def _take(tables: Tables, kind: bytes, value: Any, place: Place) -> None:
     match kind:
         case b"run":
             tables.runs.set(value.id, value)
         case b"attempt":
-            tables.attempts.set((value.run_id, value.epoch), kept)
+            tables.attempts.set((value.run_id, value.epoch), place)
         case b"callback":
-            tables.callbacks.set((value.run_id, value.id), kept)
+            tables.callbacks.set((value.run_id, value.id), place)
         case b"progress":
             tables.progress.set(value.run_id, value)
+        case b"kept":
+            tables.kept.set(value.run_id, value)
         case b"alert":
             tables.alerts.set(alert_key(value), value)
         case b"gap":
@@ -201,6 +205,7 @@ def _take(tables: Tables, kind: bytes, value: Any, kept: Kept) -> None:
 def _forget(tables: Tables, run_id: int) -> None:
     tables.runs.set(run_id, None)
     tables.progress.set(run_id, None)
+    tables.kept.set(run_id, None)
     for table in (tables.attempts, tables.callbacks):
         for number in list(table.of_run[run_id]):
             table.set((run_id, number), None)
@@ -230,6 +235,8 @@ class _Reader:
             tables.answers.set((record.scope, record.key), record)
         for run in self._typed(raw, document.RUNS, Run):
             tables.runs.set(run.id, run)
+        for kept in self._typed(raw, document.KEPT, Kept):
+            tables.kept.set(kept.run_id, kept)
         for alert in self._typed(raw, document.ALERTS, Alert):
             tables.alerts.set(alert_key(alert), alert)
         for job in self._typed(raw, document.OTHER_JOBS, Job):

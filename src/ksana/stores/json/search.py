@@ -38,6 +38,8 @@ def _job_tests(query: JobQuery) -> list[Test]:
     if query.name:
         part = query.name.casefold()
         tests.append(lambda job: part in job.name.casefold())
+    if query.exact_name is not None:
+        tests.append(lambda job: job.name == query.exact_name)
     if query.ref is not None:
         tests.append(lambda job: job.ref == query.ref)
     if query.kind is not None:
@@ -111,6 +113,8 @@ def _run_tests(tables: Tables, query: RunQuery) -> dict[str, Test]:
         tests["job_id"] = lambda run: run.job_id == query.job_id
     if query.parent_id is not None:
         tests["parent_id"] = lambda run: run.parent_id == query.parent_id
+    if query.is_child is not None:
+        tests["is_child"] = lambda run: (run.parent_id is not None) is query.is_child
     if query.states:
         tests["states"] = lambda run: run.state in query.states
     if query.reasons:

@@ -15,21 +15,27 @@ from ksana.domain.callbacks import CallbackRecord, Heard, Progress
 from ksana.domain.errors import StoreUnavailable
 from ksana.domain.fires import DueJob, Fire
 from ksana.domain.idempotency import IdempotencyRecord
+from ksana.domain.items import Enqueued, Pull
 from ksana.domain.jobs import Job
 from ksana.domain.keys import StoredKey
-from ksana.domain.moves import Move
+from ksana.domain.moves import Kept, Move
 from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, NodeInfo, Retention, Turn
 from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, RunQuery
 from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import State
+from ksana.domain.steering import Steer
 from ksana.stores.json import (
     archive,
     callbacks,
+    families,
     firing,
     jobs,
+    kept,
     keys,
+    moving,
     nodes,
     outbox,
+    pulling,
     reading,
     search,
     sequences,
@@ -38,7 +44,7 @@ from ksana.stores.json import (
     upkeep,
 )
 from ksana.stores.json.directory import Directory, Step
-from ksana.stores.json.tables import Kept, Tables
+from ksana.stores.json.tables import Place, Tables
 
 T = TypeVar("T")
 
@@ -127,14 +133,38 @@ class JsonStore:
     ) -> Run:
         return await self._write(lambda tx: firing.add_run(tx, job_id, make, record))
 
-    async def turn(self, moves: Sequence[Move], claim: Claim | None = None, alerts: Sequence[Alert] = ()) -> Turn:
-        return await self._write(lambda tx: turns.turn(tx, moves, claim, alerts))
+    async def turn(
+        self,
+        moves: Sequence[Move],
+        claim: Claim | None = None,
+        alerts: Sequence[Alert] = (),
+        hooks: Sequence[str] = (),
+    ) -> Turn:
+        return await self._write(lambda tx: turns.turn(tx, moves, claim, alerts, hooks))
 
-    async def hear(self, heard: Heard) -> bool:
+    async def enqueue(self, new: Sequence[Enqueued]) -> list[int]:
+        return await self._write(lambda tx: pulling.enqueue(tx, new))
+
+    async def pull(self, pull: Pull) -> list[Run]:
+        return await self._write(lambda tx: pulling.pull(tx, pull))
+
+    async def steer(self, parent_id: int, decide: Steer, hooks: Sequence[str] = ()) -> list[tuple[Move, Job | None]]:
+        return await self._write(lambda tx: families.steer(tx, parent_id, decide, hooks))
+
+    async def children(self, parent_id: int) -> list[Run]:
+        return families.children(self._tables, parent_id)
+
+    async def kept(self, run_ids: Iterable[int]) -> dict[int, Kept]:
+        return kept.kept(self._tables, run_ids)
+
+    async def keep_checkpoint(self, run_id: int, epoch: int, checkpoint: bytes) -> bool:
+        return await self._write(lambda tx: kept.keep_checkpoint(tx, run_id, epoch, checkpoint))
+
+    async def hear(self, heard: Heard) -> list[tuple[Move, Job | None]] | None:
         return await self._write(lambda tx: callbacks.hear(tx, heard))
 
     async def callbacks(self, run_id: int) -> list[CallbackRecord]:
-        return [self._kept(place) for place in self._tables.callbacks.places(run_id)]
+        return [self._at(place) for place in self._tables.callbacks.places(run_id)]
 
     async def progress(self, run_ids: Iterable[int]) -> dict[int, Progress]:
         return callbacks.progress(self._tables, run_ids)
@@ -156,7 +186,7 @@ class JsonStore:
         return outbox.find_alerts(self._tables, query)
 
     async def admit_waiting(self) -> int:
-        return await self._write(turns.admit_waiting)
+        return await self._write(moving.admit_waiting)
 
     async def get_runs(self, ids: Iterable[int]) -> list[Run]:
         return reading.runs_by_id(self._tables, ids)
@@ -168,11 +198,11 @@ class JsonStore:
         return search.find_runs(self._tables, query)
 
     async def attempts(self, run_id: int) -> list[Attempt]:
-        return [self._kept(place) for place in self._tables.attempts.places(run_id)]
+        return [self._at(place) for place in self._tables.attempts.places(run_id)]
 
     async def last_attempts(self, run_ids: Iterable[int], most_bytes: int | None = None) -> dict[int, LastAttempt]:
         newest = {run_id: places[-1] for run_id in run_ids if (places := self._tables.attempts.places(run_id))}
-        return {run_id: reading.bounded(self._kept(place), most_bytes) for run_id, place in newest.items()}
+        return {run_id: reading.bounded(self._at(place), most_bytes) for run_id, place in newest.items()}
 
     async def last_runs(self, job_ids: Iterable[int], states: Collection[State] = frozenset(State)) -> dict[int, Run]:
         return reading.last_runs(self._tables, job_ids, states)
@@ -223,12 +253,12 @@ class JsonStore:
         return archive.extent(self._tables, section)
 
     async def export(self, section: Section, after: str | None, limit: int) -> Exported:
-        return archive.export(self._tables, self._kept, section, after, limit)
+        return archive.export(self._tables, self._at, section, after, limit)
 
     async def restore(self, section: Section, items: Sequence[Any]) -> int:
         return await self._write(lambda tx: archive.restore(tx, section, items))
 
-    def _kept(self, place: Kept) -> Any:
+    def _at(self, place: Place) -> Any:
         """What is in the history and nowhere else."""
         line = _line.decode(self._directory.read_history(place))
         return line.attempt or line.callback

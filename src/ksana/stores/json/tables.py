@@ -1,54 +1,29 @@
-"""What a JSON store holds, in memory: tables of immutable values with the indexes that the verbs go by."""
+"""What a JSON store holds, in memory: every table, with the indexes that the verbs go by."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ksana.domain.alerts import Alert
 from ksana.domain.archive import Standing
 from ksana.domain.callbacks import CallbackRecord, Progress
 from ksana.domain.fires import Gap
 from ksana.domain.idempotency import IdempotencyRecord
+from ksana.domain.items import SCOPE
 from ksana.domain.jobs import Job
 from ksana.domain.keys import StoredKey
+from ksana.domain.moves import Kept
 from ksana.domain.ports import NodeInfo
 from ksana.domain.queries import Minute
-from ksana.domain.runs import Attempt, Run
-from ksana.domain.states import CLAIMABLE, Reason, State
+from ksana.domain.runs import Attempt
+from ksana.domain.states import Reason, State
 from ksana.stores.json.ordered import Grouped, Ordered
+from ksana.stores.json.run_table import RunTable
+from ksana.stores.json.table import Table
 
-K = TypeVar("K")
 V = TypeVar("V")
-
-
-class Table(Generic[K, V]):
-    """Values by key. A subclass keeps its indexes in step with what enters and leaves."""
-
-    def __init__(self) -> None:
-        self.rows: dict[K, V] = {}
-
-    def get(self, key: K) -> V | None:
-        return self.rows.get(key)
-
-    def set(self, key: K, value: V | None) -> None:
-        """Put a value under its key, or with None take it away."""
-        old = self.rows.get(key)
-        if old is not None:
-            self._leave(key, old)
-        if value is None:
-            self.rows.pop(key, None)
-        else:
-            self.rows[key] = value
-            self._enter(key, value)
-
-    def _enter(self, key: K, value: V) -> None:
-        """A value has come; index it."""
-
-    def _leave(self, key: K, value: V) -> None:
-        """A value goes; forget where it stood."""
 
 
 class JobTable(Table[int, Job]):
@@ -80,111 +55,14 @@ class JobTable(Table[int, Job]):
             self.counted[job.surface, job.enabled] -= 1
 
 
-class RunTable(Table[int, Run]):
-    """Runs by id, finished ones until they are pruned."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.ids: Ordered[int] = Ordered()
-        self.of_job: Grouped[int, int] = Grouped()
-        self.slots: Grouped[int, tuple[datetime, int]] = Grouped()
-        self.children: Grouped[int, int] = Grouped()
-        self.by_token: dict[str, int] = {}
-        self.unfinished: Grouped[State, int] = Grouped()
-        self.in_state: Grouped[tuple[int, State], tuple[datetime, int]] = Grouped()
-        self.live: Grouped[int, int] = Grouped()
-        self.active: Grouped[int, int] = Grouped()
-        self.holding: Grouped[int, int] = Grouped()
-        self.waiting: Grouped[int, tuple[datetime, int]] = Grouped()
-        self.ready: Grouped[tuple[str, int], tuple[datetime, int]] = Grouped()
-        self.held: Grouped[int, int] = Grouped()
-        self.deadlines: Ordered[tuple[datetime, int]] = Ordered()
-        self.ended: Grouped[State, tuple[datetime, int]] = Grouped()
-
-    def has_slot(self, job_id: int, slot_at: datetime) -> bool:
-        slots = self.slots[job_id]
-        at = slots.below((slot_at, -1))
-        return at < len(slots) and slots[at][0] == slot_at
-
-    def set(self, key: int, value: Run | None) -> None:
-        old = self.rows.get(key)
-        if old is None and value is not None:
-            self._born(key, value)
-        elif old is not None and value is None:
-            self._gone(key, old)
-        super().set(key, value)
-
-    def _born(self, key: int, run: Run) -> None:
-        """Index what stays the same for as long as there is the run."""
-        self.ids.add(key)
-        if run.job_id is not None:
-            self.of_job.add(run.job_id, key)
-            if run.slot_at is not None:
-                self.slots.add(run.job_id, (run.slot_at, key))
-        if run.parent_id is not None:
-            self.children.add(run.parent_id, key)
-        if run.callback_token is not None:
-            self.by_token[run.callback_token] = key
-
-    def _gone(self, key: int, run: Run) -> None:
-        self.ids.discard(key)
-        if run.job_id is not None:
-            self.of_job.discard(run.job_id, key)
-            if run.slot_at is not None:
-                self.slots.discard(run.job_id, (run.slot_at, key))
-        if run.parent_id is not None:
-            self.children.discard(run.parent_id, key)
-        if run.callback_token is not None:
-            self.by_token.pop(run.callback_token, None)
-
-    def _enter(self, key: int, run: Run) -> None:
-        for index, group, place in self._places(key, run):
-            index.add(group, place)
-        if run.deadline_at is not None:
-            self.deadlines.add((run.deadline_at, key))
-
-    def _leave(self, key: int, run: Run) -> None:
-        for index, group, place in self._places(key, run):
-            index.discard(group, place)
-        if run.deadline_at is not None:
-            self.deadlines.discard((run.deadline_at, key))
-
-    def _places(self, key: int, run: Run) -> Iterator[tuple[Grouped[Any, Any], Any, Any]]:
-        """Where a run stands by what may change about it."""
-        state = run.state
-        if run.job_id is not None:
-            yield self.in_state, (run.job_id, state), (run.created_at, key)
-        if run.ended_at is not None:
-            yield self.ended, state, (run.ended_at, key)
-        else:
-            yield self.unfinished, state, key
-            if run.job_id is not None:
-                yield from self._places_in_job(key, run, run.job_id)
-        if state in CLAIMABLE:
-            yield self.ready, (run.queue, run.priority.value), (run.due_at, key)
-        if run.node_id is not None:
-            yield self.held, run.node_id, key
-
-    def _places_in_job(self, key: int, run: Run, job_id: int) -> Iterator[tuple[Grouped[Any, Any], Any, Any]]:
-        """Where an unfinished run stands among those of its job."""
-        yield self.live, job_id, key
-        if run.holds_slot:
-            yield self.active, job_id, key
-        if run.state is not State.WAITING:
-            if run.holds_slot:
-                yield self.holding, job_id, key
-        elif run.reason is Reason.SLOT:
-            yield self.waiting, job_id, (run.created_at, key)
-
-
-class Kept(NamedTuple):
+class Place(NamedTuple):
     """Where in the history something is written down."""
 
     offset: int
     length: int
 
 
-class KeptTable(Table[tuple[int, int], V | Kept]):
+class PlacedTable(Table[tuple[int, int], V | Place]):
     """Things of runs by (run, number): only where they are written down, for they may be large and are seldom looked
     at. One that is not written down yet is itself here."""
 
@@ -193,18 +71,36 @@ class KeptTable(Table[tuple[int, int], V | Kept]):
         self.of_run: Grouped[int, int] = Grouped()
         self.length = 0
 
-    def _enter(self, key: tuple[int, int], value: V | Kept) -> None:
+    def _enter(self, key: tuple[int, int], value: V | Place) -> None:
         self.of_run.add(*key)
-        self.length += value.length if isinstance(value, Kept) else 0
+        self.length += value.length if isinstance(value, Place) else 0
 
-    def _leave(self, key: tuple[int, int], value: V | Kept) -> None:
+    def _leave(self, key: tuple[int, int], value: V | Place) -> None:
         self.of_run.discard(*key)
-        self.length -= value.length if isinstance(value, Kept) else 0
+        self.length -= value.length if isinstance(value, Place) else 0
 
-    def places(self, run_id: int) -> list[Kept]:
+    def places(self, run_id: int) -> list[Place]:
         """Where the things of a run are written down, by rising number."""
         found = (self.rows[run_id, number] for number in self.of_run[run_id])
-        return [place for place in found if isinstance(place, Kept)]
+        return [place for place in found if isinstance(place, Place)]
+
+
+class KeptTable(Table[int, Kept]):
+    """What is kept of runs, by run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.length = 0
+
+    def _enter(self, key: int, kept: Kept) -> None:
+        self.length += length_of(kept)
+
+    def _leave(self, key: int, kept: Kept) -> None:
+        self.length -= length_of(kept)
+
+
+def length_of(kept: Kept) -> int:
+    return len(kept.artifact or b"") + len(kept.checkpoint or b"")
 
 
 AlertKey = tuple[int, int, str]
@@ -259,7 +155,9 @@ class AnswerTable(Table[tuple[str, str], IdempotencyRecord]):
         self.created: Ordered[tuple[datetime, tuple[str, str]]] = Ordered()
 
     def _enter(self, key: tuple[str, str], record: IdempotencyRecord) -> None:
-        self.created.add((record.created_at, key))
+        if record.scope != SCOPE:
+            # Keys of items are never forgotten.
+            self.created.add((record.created_at, key))
 
     def _leave(self, key: tuple[str, str], record: IdempotencyRecord) -> None:
         self.created.discard((record.created_at, key))
@@ -289,9 +187,10 @@ class Tables:
         self._nobody_yet = Standing(identity=identity, next_ids={})
         self.jobs = JobTable()
         self.runs = RunTable()
-        self.attempts: KeptTable[Attempt] = KeptTable()
-        self.callbacks: KeptTable[CallbackRecord] = KeptTable()
+        self.attempts: PlacedTable[Attempt] = PlacedTable()
+        self.callbacks: PlacedTable[CallbackRecord] = PlacedTable()
         self.progress: Table[int, Progress] = Table()
+        self.kept = KeptTable()
         self.alerts = AlertTable()
         self.gaps = GapTable()
         self.minutes = MinuteTable()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeVar
 
 from ksana.domain.archive import Standing
-from ksana.stores.json.tables import Table, Tables
+from ksana.stores.json.table import Table
+from ksana.stores.json.tables import Tables
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -34,7 +34,8 @@ def prune(tx: Tx, retention: Retention) -> int:
     for state in _PRUNABLE:
         gone += _old_runs(tables, state, retention, retention.limit - len(gone))
     for run_id in gone:
-        _forget(tx, run_id)
+        for member in _family(tables, run_id):
+            _forget(tx, member)
     forget_alerts(tx, retention.before)
     for _, gap in tables.gaps.recorded[: tables.gaps.recorded.through(retention.before - _TICK)]:
         tx.drop(tables.gaps, gap)
@@ -42,6 +43,14 @@ def prune(tx: Tx, retention: Retention) -> int:
         tx.drop(tables.answers, answer)
     forget_lapsed_nodes(tx, retention.now)
     return len(gone)
+
+
+def _family(tables: Tables, run_id: int) -> list[int]:
+    """A run and all that descend from it."""
+    found = [run_id]
+    for member in found:
+        found += tables.runs.children[member]
+    return found
 
 
 def _forget(tx: Tx, run_id: int) -> None:
@@ -52,16 +61,18 @@ def _forget(tx: Tx, run_id: int) -> None:
     for number in list(tables.callbacks.of_run[run_id]):
         tx.drop(tables.callbacks, (run_id, number))
     tx.drop(tables.progress, run_id)
+    tx.drop(tables.kept, run_id)
     tx.drop(tables.runs, run_id)
 
 
 def _old_runs(tables: Tables, state: State, retention: Retention, limit: int) -> list[int]:
-    """At most `limit` runs of a state that ended long enough ago and are not among the newest of their job."""
+    """At most `limit` runs of a state that ended long enough ago and are not among the newest of their job. A child
+    goes with its parent and never before."""
     found: list[int] = []
     for ended_at, run_id in tables.runs.ended[state]:
         if len(found) >= limit or ended_at >= retention.before:
             break
-        if not _is_among_newest(tables, run_id, retention.keep_last):
+        if tables.runs.rows[run_id].parent_id is None and not _is_among_newest(tables, run_id, retention.keep_last):
             found.append(run_id)
     return found
 

@@ -8,10 +8,21 @@ from typing import Any
 import asyncmy.errors
 import msgspec
 
+from ksana.domain.ports import Claim
 from ksana.stores.mysql.literals import pieces, written_out
+from ksana.stores.sql.claiming import claim_by_priority
 from ksana.stores.sql.compile import Compiled, compile_statement
 from ksana.stores.sql.dialects import Dialect
-from ksana.stores.sql.statements import END_LOCKED_RUNS, LAST_ATTEMPTS, RUNS_AT_EPOCH, Statement, Table
+from ksana.stores.sql.rows import Row
+from ksana.stores.sql.statements import (
+    END_LOCKED_RUNS,
+    LAST_ATTEMPTS,
+    LOCK_CHAINS,
+    RUNS_AT_EPOCH,
+    SET_STAMPS,
+    Statement,
+    Table,
+)
 from ksana.stores.sql.tx import Told, UniqueViolation
 
 _DUPLICATE = 1062
@@ -90,6 +101,15 @@ class MysqlTx:
         if won:
             await self.run(change, ids=won, epoch=epoch, **values)
         return won
+
+    async def claim(self, claim: Claim) -> list[Row]:
+        return await claim_by_priority(self, claim)
+
+    async def stamp(self, run_ids: Sequence[int], stamp: int) -> list[tuple[Any, ...]]:
+        found = await self.rows(LOCK_CHAINS, ids=run_ids)
+        if found:
+            await self.run(SET_STAMPS, ids=run_ids, stamp=stamp)
+        return found
 
     async def end(self, told: Told, epoch: int, **values: Any) -> Collection[int]:
         won = await self._at_epoch(list(told), epoch)

@@ -10,18 +10,20 @@ from ksana.domain.callbacks import CallbackRecord
 from ksana.domain.jobs import Job
 from ksana.domain.runs import Attempt, Run
 from ksana.domain.times import from_micros
-from ksana.stores.sql import callbacks, outbox, rows
+from ksana.stores.sql import callbacks, kept, outbox, rows
 from ksana.stores.sql.jobs import tag_jobs
 from ksana.stores.sql.statements import (
     ALL_SEQUENCES,
     ATTEMPTS,
     ATTEMPTS_PRESENT,
+    CHAINS,
     CURSORS,
     EXCHANGES,
     GAPS,
     IDEMPOTENCY,
     JOBS,
     JOBS_PRESENT,
+    KEPT,
     KEYS,
     LAST_ATTEMPT_OF_RUN,
     LAST_ATTEMPTS_OF_RUNS,
@@ -172,6 +174,8 @@ async def _restore_runs(tx: Tx, runs: Sequence[Run]) -> int:
     await _pass_over(tx, "run", ids)
     # A new node with the number of the one that held a run would keep it from ever being found as lapsed.
     await _pass_over(tx, "node", [run.node_id for run in runs if run.node_id is not None])
+    if parents := sorted({run.parent_id for run in runs if run.parent_id is not None}):
+        await tx.insert_new(CHAINS, [(parent_id, 0) for parent_id in parents])
     present = {row[0] for row in await tx.rows(RUNS_PRESENT, ids=ids)}
     return await tx.insert_new(RUNS, [rows.run_to_row(run) for run in runs if run.id not in present])
 
@@ -242,6 +246,9 @@ _ROOMS: dict[Section, _Room] = {
     ),
     Section.PROGRESS: _plain(
         callbacks.PROGRESS, "run_id", from_row=callbacks.progress_from_row, to_row=callbacks.progress_to_row
+    ),
+    Section.KEPT: _plain(
+        KEPT, "run_id", from_row=kept.kept_from_row, to_row=kept.kept_to_row, large=("artifact", "checkpoint")
     ),
     Section.ALERTS: _plain(
         outbox.ALERTS,

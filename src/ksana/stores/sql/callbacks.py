@@ -8,9 +8,13 @@ from typing import Any
 import msgspec
 
 from ksana.domain.callbacks import LEDGER_LENGTH, CallbackRecord, CallbackStatus, Heard, Progress
+from ksana.domain.jobs import Job
+from ksana.domain.moves import Move
 from ksana.domain.runs import Attempt
 from ksana.domain.times import from_micros, to_micros
-from ksana.stores.sql.moving import apply_moves, prepare
+from ksana.stores.sql.catalog import Catalog
+from ksana.stores.sql.families import Families, move
+from ksana.stores.sql.moving import prepare
 from ksana.stores.sql.outbox import keep_alerts
 from ksana.stores.sql.rows import (
     Row,
@@ -60,18 +64,19 @@ _MILLION = 1_000_000
 _decode_headers = msgspec.json.Decoder(dict[str, str]).decode
 
 
-async def hear(tx: Tx, heard: Heard) -> bool:
+async def hear(tx: Tx, catalog: Catalog, families: Families, heard: Heard) -> list[tuple[Move, Job | None]] | None:
+    followed: list[tuple[Move, Job | None]] = []
     if heard.move is not None:
-        lost, _ = await apply_moves(tx, prepare([heard.move]))
+        lost, _, followed = await move(tx, catalog, families, prepare([heard.move]), heard.hooks)
         if lost:
-            return False
+            return None
     if not heard.needs_room or await _has_room(tx, heard.record.run_id):
         await tx.insert(CALLBACKS, [callback_to_row(heard.record)])
     if heard.progress is not None:
         await _keep_progress(tx, heard.progress)
     if heard.alerts:
         await keep_alerts(tx, heard.alerts)
-    return True
+    return followed
 
 
 async def _has_room(tx: Tx, run_id: int) -> bool:

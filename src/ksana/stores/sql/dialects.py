@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ksana.stores.sql.chain_views import chain_views
 from ksana.stores.sql.views import MYSQL_SPELLING, POSTGRES_SPELLING, SQLITE_SPELLING, TEXT_FUNCTION, views
 
 _READY = "state IN ('SCHEDULED', 'RETRYING')"
@@ -22,7 +23,7 @@ def _partial_indexes() -> dict[str, str]:
     return {
         "ready": _READY,
         "waits": "state = 'WAITING'",
-        "holds": "state IN ('SCHEDULED', 'RUNNING', 'RETRYING', 'CALLBACK_PENDING')",
+        "holds": "state IN ('SCHEDULED', 'RUNNING', 'RETRYING', 'CALLBACK_PENDING', 'STOPPING')",
         "held": "state = 'RUNNING'",
         "by_held": "",
         "slim_indexes": "SELECT 1",
@@ -67,6 +68,7 @@ SQLITE = Dialect(
         "told_id": "told.key",
         "position": "instr",
         **views(SQLITE_SPELLING),
+        **chain_views(SQLITE_SPELLING),
     },
 )
 
@@ -96,6 +98,7 @@ POSTGRES = Dialect(
         "told_id": "CAST(told.key AS bigint)",
         "position": "strpos",
         **views(POSTGRES_SPELLING, TEXT_FUNCTION),
+        **chain_views(POSTGRES_SPELLING),
     },
 )
 
@@ -152,6 +155,7 @@ _INNODB = {
     "returning_id": "",
     "position": "INSTR",
     **views(MYSQL_SPELLING),
+    **chain_views(MYSQL_SPELLING),
 }
 
 MYSQL = _innodb("mysql", "utf8mb4_0900_bin")

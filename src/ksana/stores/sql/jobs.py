@@ -13,7 +13,9 @@ from ksana.domain.moves import Move, advance
 from ksana.domain.ports import CursorMoved, JobChange
 from ksana.domain.runs import Run
 from ksana.domain.states import Event
-from ksana.stores.sql.moving import apply_moves, prepare
+from ksana.stores.sql.catalog import Catalog
+from ksana.stores.sql.families import Families, move
+from ksana.stores.sql.moving import prepare
 from ksana.stores.sql.rows import (
     Row,
     cursor_to_row,
@@ -58,7 +60,7 @@ def _taken(jobs: Sequence[Job]) -> AlreadyExists:
     return AlreadyExists(f"{'' if len(jobs) == 1 else 'one of '}{refs} already exists; choose another")
 
 
-async def change_jobs(tx: Tx, changes: Sequence[JobChange]) -> list[Run]:
+async def change_jobs(tx: Tx, catalog: Catalog, families: Families, changes: Sequence[JobChange]) -> list[Run]:
     ids = [change.job.id for change in changes]
     cursors = {row[0]: row for row in await tx.rows(LOCK_CURSORS, ids=ids)}
     for change in changes:
@@ -77,7 +79,7 @@ async def change_jobs(tx: Tx, changes: Sequence[JobChange]) -> list[Run]:
     for change in changes:
         await tx.run(RESTING_RUNS_FOLLOW, version=change.job.version, job_id=change.job.id)
         if change.cancels:
-            canceled += await _cancel(tx, change)
+            canceled += await _cancel(tx, catalog, families, change)
     if gaps := [gap_to_row(change.gap) for change in changes if change.gap]:
         await tx.insert_new(GAPS, gaps)
     # A larger limit, or none, may let in whoever waits.
@@ -97,12 +99,12 @@ def _refuse_stale(change: JobChange, cursor: Row | None) -> None:
         raise CursorMoved(f"job {change.job.id} has fired")
 
 
-async def _cancel(tx: Tx, change: JobChange) -> list[Run]:
+async def _cancel(tx: Tx, catalog: Catalog, families: Families, change: JobChange) -> list[Run]:
     rows = await tx.rows(RUNS_TO_CANCEL, job_id=change.job.id, states=[state.value for state in change.cancels])
     now = change.job.updated_at
     moves = [Move(run.epoch, advance(run, Event.CANCEL, now, reason=change.reason)) for run in map(run_from_row, rows)]
-    await apply_moves(tx, prepare(moves))
-    return [move.run for move in moves]
+    await move(tx, catalog, families, prepare(moves), ())
+    return [one.run for one in moves]
 
 
 async def tag_jobs(tx: Tx, jobs: Sequence[Job]) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from ksana.domain.moves import Move
+from ksana.domain.states import FINAL, State
+from ksana.stores.sql.kept import keep
 from ksana.stores.sql.rows import (
     About,
     Change,
@@ -15,19 +17,23 @@ from ksana.stores.sql.rows import (
     change_of,
     exchange_to_row,
     last_attempt_of,
+    run_to_row,
 )
 from ksana.stores.sql.slots import fill_slots
 from ksana.stores.sql.statements import (
     ATTEMPTS,
+    CHAINS,
     EXCHANGES,
     FORGET_LAST_ATTEMPTS,
     LAST_ATTEMPTS_OF_RUNS,
     MOVE_RUNS,
+    RUNS,
     TAKEN,
 )
 from ksana.stores.sql.tx import Told, Tx
 
 _NO_RUNS: frozenset[int] = frozenset()
+_PLANS = RUNS.only("id", "input")
 
 Key = tuple[int, int]
 """A run and its epoch."""
@@ -42,6 +48,10 @@ class Moves(NamedTuple):
     attempts: list[tuple[Any, ...]]
     exchanges: list[tuple[Any, ...]]
     taken: list[tuple[Any, ...]]
+    kept: list[tuple[Key, tuple[Any, ...]]]
+    branches: list[Move]
+    parents: frozenset[int]
+    """Runs whose children come to an end by these moves, or go on after they had."""
 
 
 def prepare(moves: Sequence[Move]) -> Moves:
@@ -71,8 +81,22 @@ def prepare(moves: Sequence[Move]) -> Moves:
     taken: list[tuple[Any, ...]] = [
         (m.taken_from, m.run.id, m.epoch) for m in tried.values() if m.taken_from is not None
     ]
+    kept = [
+        (key, (m.run.id, m.artifact, m.checkpoint))
+        for key, m in tried.items()
+        if m.artifact is not None or m.checkpoint is not None
+    ]
+    branches = [m for m in tried.values() if m.branch is not None]
+    parents = frozenset(
+        [p for m in tried.values() if (p := m.run.parent_id) is not None and (m.run.state in FINAL or goes_on(m))]
+    )
     # By rising epoch, so that two moves of one run follow each other.
-    return Moves(tried, sorted(alike.values(), key=_epoch), attempts, exchanges, taken)
+    return Moves(tried, sorted(alike.values(), key=_epoch), attempts, exchanges, taken, kept, branches, parents)
+
+
+def goes_on(move: Move) -> bool:
+    """Whether the run may have been over before."""
+    return move.run.state is State.RETRYING and move.run.failures == 0
 
 
 def _epoch(group: tuple[Change, Told]) -> int:
@@ -96,6 +120,10 @@ async def apply_moves(tx: Tx, moves: Moves) -> tuple[frozenset[int], int]:
             await tx.insert(table, rows)
     if moves.taken:
         await tx.insert_new(TAKEN, moves.taken)
+    if moves.kept:
+        await keep(tx, [row for _, row in moves.kept])
+    if moves.branches:
+        await _branch(tx, moves.branches)
     if freed := {m.run.job_id for m in moves.tried.values() if m.frees_slot and m.run.job_id is not None}:
         return lost, await fill_slots(tx, sorted(freed))
     return lost, 0
@@ -108,7 +136,19 @@ def _only(moves: Moves, won: set[Key]) -> Moves:
         [row for row in moves.attempts if tuple(row[:2]) in won],
         [row for row in moves.exchanges if tuple(row[:2]) in won],
         [row for row in moves.taken if tuple(row[1:]) in won],
+        [(key, row) for key, row in moves.kept if key in won],
+        [move for move in moves.branches if (move.run.id, move.epoch) in won],
+        moves.parents,
     )
+
+
+async def _branch(tx: Tx, moves: Sequence[Move]) -> None:
+    """Add the children of runs that hand their work over, and the plan by which they were made."""
+    branches = [(move.run.id, move.branch) for move in moves if move.branch is not None]
+    await tx.insert(CHAINS, [(run_id, 0) for run_id, _ in branches])
+    await tx.update(_PLANS, [(run_id, branch.plan) for run_id, branch in branches])
+    if rows := [run_to_row(child) for _, branch in branches for child in branch.children]:
+        await tx.insert(RUNS, rows)
 
 
 async def _swap(tx: Tx, alike: list[tuple[Change, Told]]) -> set[Key]:

@@ -10,6 +10,7 @@ from ksana.domain.queries import Counts, FireRecord
 from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import Reason, State
 from ksana.domain.times import from_micros, to_micros
+from ksana.stores.sql.claiming import BY_PRIORITY
 from ksana.stores.sql.rows import (
     Row,
     attempt_from_row,
@@ -37,7 +38,6 @@ from ksana.stores.sql.statements import (
     RUN_BY_TOKEN,
     RUNS_BY_ID,
 )
-from ksana.stores.sql.turns import BY_PRIORITY
 from ksana.stores.sql.tx import Tx
 
 # Databases sum lengths in 32 bits.

@@ -73,10 +73,11 @@ def run_to_row(run: Run) -> tuple[Any, ...]:
         run.parent_id,
         run.step,
         run.input,
+        run.holder,
     )
 
 
-FRESH = (None, 0, 0, None, None, "", None, None, None, None)
+FRESH = (None, 0, 0, None, None, "", None, None, None, None, None)
 """The end of the row of a run to which nothing has happened yet."""
 
 
@@ -108,6 +109,7 @@ def run_from_row(row: Row) -> Run:
         parent_id,
         step,
         input,
+        holder,
     ) = row
     return Run(
         id=id,
@@ -136,6 +138,7 @@ def run_from_row(row: Row) -> Run:
         parent_id=parent_id,
         step=step,
         input=input,
+        holder=holder,
     )
 
 

@@ -111,6 +111,8 @@ def _run_conditions(query: RunQuery) -> _Where:
         where.add("r.job_id = :job_id", job_id=query.job_id)
     if query.parent_id is not None:
         where.add("r.parent_id = :parent_id", parent_id=query.parent_id)
+    if query.is_child is not None:
+        where.add(f"r.parent_id IS {'NOT ' if query.is_child else ''}NULL")
     if query.states:
         where.add("r.state IN (:states*)", states=sorted(query.states))
     if query.reasons:

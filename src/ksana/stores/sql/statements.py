@@ -48,7 +48,7 @@ RUNS = _table(
     "id:int job_id:int job_version:int surface:text kind:text queue:text made_by:text slot_at:int state:text epoch:int"
     " attempt:int priority:int due_at:int node_id:int created_at:int started_at:int"
     " reason:text failures:int reclaims:int deadline_at:int ended_at:int error:text callback_token:text parent_id:int"
-    " step:text input:bytes",
+    " step:text input:bytes holder:text",
 )
 FRESH_RUNS = RUNS.only(*RUNS.names[:16])
 """What a new run nearly always says; the columns after these have the schema's defaults until something happens."""
@@ -72,6 +72,8 @@ EXCHANGES = _table(
     "ksana_exchanges",
     "run_id:int epoch:int head:bytes request_body:bytes response_body:bytes",
 )
+KEPT = _table("ksana_kept", "run_id:int artifact:bytes checkpoint:bytes")
+CHAINS = _table("ksana_chains", "run_id:int stamp:int")
 GAPS = _table("ksana_gaps", "job_id:int from_at:int to_at:int slots:int reason:text recorded_at:int")
 TAKEN = _table("ksana_taken", "node_id:int run_id:int epoch:int")
 MINUTES = _table(
@@ -163,6 +165,19 @@ CLAIM_RUNS = Statement(
     "UPDATE ksana_runs {by_key} SET state = 'RUNNING', reason = NULL, epoch = epoch + 1, attempt = attempt + 1,"
     " node_id = :node_id, deadline_at = NULL, error = '', started_at = COALESCE(started_at, :now) WHERE id IN (:ids*)"
 )
+_CLAIMED = ", ".join(f"due.{name}" for name in DUE_COLUMNS.names)
+_DUE_AT_PRIORITY = (
+    f"(SELECT {', '.join(DUE_COLUMNS.names)} FROM ksana_runs WHERE {{ready}} AND queue = :queue AND priority = %d"
+    " AND due_at <= :now ORDER BY due_at, id LIMIT :limit {skip_locked})"
+)
+CLAIM_DUE = Statement(
+    # The same in one step, where a database looks at the next priority only when the one before did not suffice.
+    f"WITH high AS {_DUE_AT_PRIORITY % 3}, normal AS {_DUE_AT_PRIORITY % 2}, low AS {_DUE_AT_PRIORITY % 1}"
+    " UPDATE ksana_runs r SET state = 'RUNNING', reason = NULL, epoch = r.epoch + 1, attempt = r.attempt + 1,"
+    " node_id = :node_id, deadline_at = NULL, error = '', started_at = COALESCE(r.started_at, :now)"
+    " FROM (SELECT * FROM high UNION ALL SELECT * FROM normal UNION ALL SELECT * FROM low LIMIT :limit) due"
+    f" WHERE r.id = due.id RETURNING {_CLAIMED}",
+)
 NEXT_DUE = Statement(
     "SELECT due_at FROM ksana_runs WHERE {ready} AND queue = :queue AND priority = :priority ORDER BY due_at LIMIT 1"
 )
@@ -194,6 +209,52 @@ RESTING_RUNS_FOLLOW = Statement(
     "UPDATE ksana_runs {by_live} SET job_version = :version WHERE job_id = :job_id AND ended_at IS NULL"
     " AND state IN ('WAITING', 'SCHEDULED', 'RETRYING')"
 )
+
+# Items of the queue
+
+_DUE_ITEMS = (
+    f"SELECT {', '.join(RUNS.names)} FROM ksana_runs {{by_ready}} WHERE {{ready}} AND queue = :queue"
+    " AND priority = :priority AND due_at <= :now"
+)
+DUE_ITEMS = Statement(f"{_DUE_ITEMS} ORDER BY due_at, id LIMIT :limit {{skip_locked}}", RUNS)
+DUE_ITEMS_OF_TYPES = Statement(
+    f"{_DUE_ITEMS} AND step IN (:types*) ORDER BY due_at, id LIMIT :limit {{skip_locked}}", RUNS
+)
+PULL_ITEMS = Statement(
+    "UPDATE ksana_runs {by_key} SET state = 'RUNNING', reason = NULL, epoch = epoch + 1, attempt = attempt + 1,"
+    " node_id = NULL, holder = :holder, deadline_at = :until, started_at = COALESCE(started_at, :now)"
+    " WHERE id IN (:ids*)"
+)
+
+# Families
+
+LOCK_CHAINS = Statement(
+    "SELECT run_id, stamp FROM ksana_chains {by_key} WHERE run_id IN (:ids*) ORDER BY run_id {for_update}"
+)
+SET_STAMPS = Statement("UPDATE ksana_chains {by_key} SET stamp = :stamp WHERE run_id IN (:ids*)")
+STAMP_CHAINS = Statement(
+    # Both at once, where a database can tell what a change found.
+    "UPDATE ksana_chains c SET stamp = :stamp FROM (SELECT run_id, stamp FROM ksana_chains WHERE run_id IN (:ids*)"
+    " ORDER BY run_id FOR UPDATE) old WHERE c.run_id = old.run_id RETURNING c.run_id, old.stamp"
+)
+CHILD_STATES = Statement("SELECT id, parent_id, state FROM ksana_runs WHERE parent_id IN (:ids*)")
+CHILDREN = Statement(f"SELECT {_RUN} FROM ksana_runs WHERE parent_id = :parent_id ORDER BY id")
+LOCK_CHILDREN = Statement(f"SELECT {_RUN} FROM ksana_runs WHERE parent_id = :parent_id ORDER BY id {{for_update}}")
+LOCK_RUNS = Statement(f"SELECT {_RUN} FROM ksana_runs {{by_key}} WHERE id IN (:ids*) ORDER BY id {{for_update}}")
+ADMIT_STEPS = Statement(
+    "UPDATE ksana_runs {by_key} SET state = 'SCHEDULED', reason = NULL, epoch = epoch + 1, due_at = :now"
+    " WHERE id IN (:ids*) AND state = 'WAITING'"
+)
+SKIP_STEPS = Statement(
+    "UPDATE ksana_runs {by_key} SET state = 'SKIPPED', reason = 'dependency', epoch = epoch + 1, ended_at = :now"
+    " WHERE id IN (:ids*) AND state = 'WAITING'"
+)
+ERRORS_OF_RUNS = Statement("SELECT id, step, error FROM ksana_runs WHERE id IN (:ids*)")
+DESCENDANTS = Statement("SELECT id FROM ksana_runs WHERE parent_id IN (:ids*)")
+DROP_CHAINS = Statement("DELETE FROM ksana_chains WHERE run_id IN (:ids*)")
+KEPT_OF_RUNS = Statement("SELECT run_id, artifact, checkpoint FROM ksana_kept WHERE run_id IN (:ids*)")
+LOCK_KEPT = Statement("SELECT run_id FROM ksana_kept {by_key} WHERE run_id IN (:ids*) ORDER BY run_id {for_update}")
+DROP_KEPT = Statement("DELETE FROM ksana_kept WHERE run_id IN (:ids*)")
 
 # Reading runs
 
@@ -262,7 +323,7 @@ PAST_DEADLINE = Statement(f"SELECT {_RUN} FROM ksana_runs WHERE deadline_at <= :
 
 OLD_RUNS = Statement(
     # Locked, so that a run which is tried again at this moment is not forgotten.
-    "SELECT r.id FROM ksana_runs r {by_ended} WHERE r.state = :state AND r.ended_at < :before"
+    "SELECT r.id FROM ksana_runs r {by_ended} WHERE r.state = :state AND r.ended_at < :before AND r.parent_id IS NULL"
     " AND (r.job_id IS NULL OR r.id <= (SELECT n.id FROM ksana_runs n WHERE n.job_id = r.job_id"
     " ORDER BY n.id DESC LIMIT 1 OFFSET :keep))"
     " ORDER BY r.ended_at LIMIT :limit {skip_locked}"
@@ -271,7 +332,7 @@ DROP_RUNS = Statement("DELETE FROM ksana_runs WHERE id IN (:ids*)")
 DROP_ATTEMPTS = Statement("DELETE FROM ksana_attempts WHERE run_id IN (:ids*)")
 DROP_EXCHANGES = Statement("DELETE FROM ksana_exchanges WHERE run_id IN (:ids*)")
 DROP_GAPS = Statement("DELETE FROM ksana_gaps WHERE recorded_at < :before")
-DROP_IDEMPOTENCY = Statement("DELETE FROM ksana_idempotency WHERE created_at < :before")
+DROP_IDEMPOTENCY = Statement("DELETE FROM ksana_idempotency WHERE created_at < :before AND scope <> :kept")
 
 ROLLED_UNTIL = Statement("SELECT until_at FROM ksana_rolled WHERE one = 1")
 LOCK_ROLLED = Statement("SELECT until_at FROM ksana_rolled WHERE one = 1 {for_update}")
@@ -297,7 +358,7 @@ COUNT_JOBS = Statement(
 )
 COUNT_UNFINISHED = Statement(
     "SELECT state, COUNT(*) FROM ksana_runs WHERE ended_at IS NULL"
-    " AND state IN ('WAITING', 'SCHEDULED', 'RUNNING', 'RETRYING', 'CALLBACK_PENDING') GROUP BY state"
+    " AND state IN ('WAITING', 'SCHEDULED', 'RUNNING', 'RETRYING', 'CALLBACK_PENDING', 'STOPPING') GROUP BY state"
 )
 COUNT_DUE = Statement("SELECT COUNT(*), MIN(due_at) FROM ksana_runs WHERE {ready} AND due_at <= :now")
 COUNT_DEAD = Statement("SELECT COUNT(*) FROM ksana_runs WHERE state = 'DEAD_LETTER' AND ended_at IS NOT NULL")
@@ -307,6 +368,9 @@ COUNT_DEAD = Statement("SELECT COUNT(*) FROM ksana_runs WHERE state = 'DEAD_LETT
 IDEMPOTENT_ANSWER = Statement(
     "SELECT scope, idem_key, fingerprint, status, body, created_at FROM ksana_idempotency"
     " WHERE scope = :scope AND idem_key = :key"
+)
+ANSWERS_TO_KEYS = Statement(
+    "SELECT idem_key, body FROM ksana_idempotency WHERE scope = :scope AND idem_key IN (:keys*)"
 )
 ALL_KEYS = Statement("SELECT id, name, digest, scopes, created_at, revoked_at FROM ksana_keys ORDER BY created_at, id")
 REVOKE_KEY = Statement("UPDATE ksana_keys SET revoked_at = :now WHERE id = :id AND revoked_at IS NULL")

@@ -12,22 +12,27 @@ from ksana.domain.callbacks import CallbackRecord, Heard, Progress
 from ksana.domain.errors import StoreUnavailable
 from ksana.domain.fires import DueJob, Fire
 from ksana.domain.idempotency import IdempotencyRecord
+from ksana.domain.items import Enqueued, Pull
 from ksana.domain.jobs import Job
 from ksana.domain.keys import StoredKey
-from ksana.domain.moves import Move
+from ksana.domain.moves import Kept, Move
 from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, NodeInfo, Retention, Turn
 from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, RunQuery
 from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import State
+from ksana.domain.steering import Steer
 from ksana.domain.times import to_micros
 from ksana.stores.sql import (
     archive,
     callbacks,
+    families,
     firing,
     jobs,
+    kept,
     migrate,
     nodes,
     outbox,
+    pulling,
     reading,
     search,
     sequences,
@@ -36,6 +41,7 @@ from ksana.stores.sql import (
     upkeep,
 )
 from ksana.stores.sql.catalog import Catalog
+from ksana.stores.sql.families import Families
 from ksana.stores.sql.moving import prepare
 from ksana.stores.sql.rows import key_from_row, key_to_row, record_from_row
 from ksana.stores.sql.statements import (
@@ -58,6 +64,7 @@ class SqlStore:
         self._database = database
         self._read = database.read
         self._catalog = Catalog()
+        self._families = Families()
         self.parallelism = database.parallelism
 
     async def _write(self, step: Step[T]) -> T:
@@ -66,6 +73,7 @@ class SqlStore:
         except StoreUnavailable:
             # On a store with one writer this step may have read what another did in the same, now undone, commit.
             self._catalog.forget()
+            self._families.forget()
             raise
 
     async def open(self) -> None:
@@ -93,7 +101,7 @@ class SqlStore:
         await self._write(lambda tx: jobs.add_jobs(tx, new, record))
 
     async def change_jobs(self, changes: Sequence[JobChange]) -> list[Run]:
-        return await self._write(lambda tx: jobs.change_jobs(tx, changes))
+        return await self._write(lambda tx: jobs.change_jobs(tx, self._catalog, self._families, changes))
 
     async def get_jobs(self, ids: Iterable[int]) -> list[Job]:
         return await self._read(lambda tx: reading.jobs_by_id(tx, ids))
@@ -115,13 +123,39 @@ class SqlStore:
     ) -> Run:
         return await self._write(lambda tx: firing.add_run(tx, self._catalog, job_id, make, record))
 
-    async def turn(self, moves: Sequence[Move], claim: Claim | None = None, alerts: Sequence[Alert] = ()) -> Turn:
+    async def turn(
+        self,
+        moves: Sequence[Move],
+        claim: Claim | None = None,
+        alerts: Sequence[Alert] = (),
+        hooks: Sequence[str] = (),
+    ) -> Turn:
         prepared = prepare(moves)
-        rows = await self._write(lambda tx: turns.turn(tx, self._catalog, prepared, claim, alerts))
+        rows = await self._write(
+            lambda tx: turns.turn(tx, self._catalog, self._families, prepared, claim, alerts, hooks)
+        )
         return turns.told(rows, claim)
 
-    async def hear(self, heard: Heard) -> bool:
-        return await self._write(lambda tx: callbacks.hear(tx, heard))
+    async def enqueue(self, new: Sequence[Enqueued]) -> list[int]:
+        return await self._write(lambda tx: pulling.enqueue(tx, new))
+
+    async def pull(self, pull: Pull) -> list[Run]:
+        return await self._write(lambda tx: pulling.pull(tx, pull))
+
+    async def steer(self, parent_id: int, decide: Steer, hooks: Sequence[str] = ()) -> list[tuple[Move, Job | None]]:
+        return await self._write(lambda tx: families.steer(tx, self._catalog, self._families, parent_id, decide, hooks))
+
+    async def children(self, parent_id: int) -> list[Run]:
+        return await self._read(lambda tx: families.children(tx, parent_id))
+
+    async def kept(self, run_ids: Iterable[int]) -> dict[int, Kept]:
+        return await self._read(lambda tx: kept.kept(tx, run_ids))
+
+    async def keep_checkpoint(self, run_id: int, epoch: int, checkpoint: bytes) -> bool:
+        return await self._write(lambda tx: kept.keep_checkpoint(tx, run_id, epoch, checkpoint))
+
+    async def hear(self, heard: Heard) -> list[tuple[Move, Job | None]] | None:
+        return await self._write(lambda tx: callbacks.hear(tx, self._catalog, self._families, heard))
 
     async def callbacks(self, run_id: int) -> list[CallbackRecord]:
         return await self._read(lambda tx: callbacks.callbacks(tx, run_id))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, Protocol, TypeVar
 
+from ksana.domain.ports import Claim
 from ksana.stores.sql.dialects import Dialect
+from ksana.stores.sql.rows import Row
 from ksana.stores.sql.statements import Statement, Table
 
 T = TypeVar("T")
@@ -44,6 +46,14 @@ class Tx(Protocol):
 
     async def swap(self, change: Statement, /, ids: Sequence[int], epoch: int, **values: Any) -> list[int]:
         """Make one change to those of the runs that are still at this epoch, and answer which they were."""
+        ...
+
+    async def claim(self, claim: Claim) -> list[Row]:
+        """Take the next due runs; answer their rows as they were before, with the columns of DUE_COLUMNS."""
+        ...
+
+    async def stamp(self, run_ids: Sequence[int], stamp: int) -> list[tuple[Any, ...]]:
+        """Lock the chains of these runs, as far as they are chains, and leave a new stamp; answer (run, old stamp)."""
         ...
 
     async def end(self, told: Told, epoch: int, **values: Any) -> Collection[int]:

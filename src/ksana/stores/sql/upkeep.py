@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from ksana.domain.items import SCOPE
 from ksana.domain.ports import Retention
 from ksana.domain.queries import Minute
 from ksana.domain.states import FINAL, State
 from ksana.domain.times import to_micros
 from ksana.stores.sql.callbacks import forget_callbacks
+from ksana.stores.sql.kept import forget_kept
 from ksana.stores.sql.nodes import forget_lapsed_nodes
 from ksana.stores.sql.outbox import forget_alerts
 from ksana.stores.sql.rows import minute_from_row
 from ksana.stores.sql.statements import (
+    DESCENDANTS,
     DROP_ATTEMPTS,
+    DROP_CHAINS,
     DROP_EXCHANGES,
     DROP_GAPS,
     DROP_IDEMPOTENCY,
@@ -45,14 +49,23 @@ async def prune(tx: Tx, retention: Retention) -> int:
             old = await tx.rows(OLD_RUNS, state=state.value, before=before, keep=retention.keep_last, limit=left)
             gone += [row[0] for row in old]
     if gone:
-        for statement in (DROP_EXCHANGES, DROP_ATTEMPTS, DROP_RUNS):
-            await tx.run(statement, ids=sorted(gone))
-        await forget_callbacks(tx, sorted(gone))
+        await _forget(tx, sorted(gone))
     await forget_alerts(tx, retention.before)
     await tx.run(DROP_GAPS, before=before)
-    await tx.run(DROP_IDEMPOTENCY, before=before)
+    await tx.run(DROP_IDEMPOTENCY, before=before, kept=SCOPE)
     await forget_lapsed_nodes(tx, retention.now)
     return len(gone)
+
+
+async def _forget(tx: Tx, ids: list[int]) -> None:
+    """Drop runs with all that hangs on them, their children first of all."""
+    generation = ids
+    while generation := [row[0] for row in await tx.rows(DESCENDANTS, ids=generation)]:
+        ids = ids + generation
+    for statement in (DROP_EXCHANGES, DROP_ATTEMPTS, DROP_RUNS, DROP_CHAINS):
+        await tx.run(statement, ids=ids)
+    await forget_callbacks(tx, ids)
+    await forget_kept(tx, ids)
 
 
 async def roll_up(tx: Tx, until: datetime) -> int:

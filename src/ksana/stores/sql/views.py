@@ -1,5 +1,6 @@
-"""The read-only views `tasks`, `task_runs` and `async_callbacks`: each column is said once, how a database spells it is
-data. A migration creates them, so a change here needs a migration that creates them anew."""
+"""The read-only views `tasks`, `task_runs` and `async_callbacks`, and how databases spell what views are made of: each
+column is said once, the spelling is data. Migrations create views, so a change here needs one that creates them anew.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +101,7 @@ def views(spelling: Spelling, text_function: str = NO_FUNCTION) -> dict[str, str
     }
 
 
-def _select(columns: dict[str, str], source: str) -> str:
+def select(columns: dict[str, str], source: str) -> str:
     return f"SELECT {', '.join(f'{expression} AS {name}' for name, expression in columns.items())} FROM {source}"
 
 
@@ -149,7 +150,7 @@ def _tasks(spelling: Spelling) -> str:
         "updated_at": spelling.instant.format("j.updated_at"),
         "deleted": "CASE WHEN j.deleted_at IS NULL THEN 0 ELSE 1 END",
     }
-    return _select(columns, "ksana_jobs j WHERE j.surface = 'tasks'")
+    return select(columns, "ksana_jobs j WHERE j.surface = 'tasks'")
 
 
 def _task_runs(spelling: Spelling) -> str:
@@ -188,7 +189,7 @@ def _task_runs(spelling: Spelling) -> str:
         " AND e.epoch = (SELECT MAX(n.epoch) FROM ksana_exchanges n WHERE n.run_id = r.id)"
         " WHERE r.surface = 'tasks'"
     )
-    return _select(columns, source)
+    return select(columns, source)
 
 
 def _async_callbacks(spelling: Spelling) -> str:
@@ -200,4 +201,4 @@ def _async_callbacks(spelling: Spelling) -> str:
         "body": spelling.text.format("c.body"),
         "status": "c.status",
     }
-    return _select(columns, "ksana_callbacks c JOIN ksana_runs r ON r.id = c.run_id WHERE r.surface = 'tasks'")
+    return select(columns, "ksana_callbacks c JOIN ksana_runs r ON r.id = c.run_id WHERE r.surface = 'tasks'")

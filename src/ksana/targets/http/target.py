@@ -32,6 +32,8 @@ class HttpTarget:
     whose values are never kept."""
 
     kind: str = "http"
+    fills_markers = True
+    """Markers of chains are left to it, which knows how to escape what goes where."""
 
     def __init__(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import lru_cache
 
+from ksana.domain.markers import Scope
 from ksana.domain.outcomes import AttemptContext
 
 # In the order of `attempt_values`. The last three are the names the tasks surface documents.
@@ -53,6 +54,14 @@ class Variables:
 
     def __getitem__(self, name: str) -> str:
         return VARIABLES[name](self._context)
+
+    @property
+    def scope(self) -> Scope | None:
+        """What the markers of a chain stand for; None if this is no step of one."""
+        context = self._context
+        if not context.step:
+            return None
+        return Scope(context.artifacts, context.params, True, context.item, context.index)
 
 
 @lru_cache(maxsize=1024)

@@ -1,0 +1,185 @@
+"""Items of the queue: runs without a job that wait for a worker to pull them. What an item carries is kept as the run's
+input; who holds it, and until when, in the run itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from ksana.domain.errors import InvalidState, StaleLease
+from ksana.domain.idempotency import IdempotencyRecord
+from ksana.domain.moves import Move, advance
+from ksana.domain.policies import Priority
+from ksana.domain.runs import Run, Trigger
+from ksana.domain.states import Event, Reason, State
+
+KIND = "queue"
+SCOPE = "queue"
+"""The scope of records that keep an item from being enqueued twice. They are never forgotten."""
+
+DEFAULT_LEASE = timedelta(minutes=15)
+DEFAULT_MAX_ATTEMPTS = 3
+
+_MARK = "@"
+
+
+def stored_queue(name: str) -> str:
+    """A pulled queue as it is stored. Workers of ours that run jobs of a queue called the same do not see it."""
+    return f"{_MARK}{name}"
+
+
+def shown_queue(queue: str) -> str:
+    """The name of a queue as people know it."""
+    return queue.removeprefix(_MARK)
+
+
+class Item(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What an item carries: anything for the worker, how often it may fail, and what a surface keeps with it."""
+
+    payload: Any = None
+    max_attempts: int = DEFAULT_MAX_ATTEMPTS
+    extras: dict[str, Any] = {}
+
+
+class Enqueued(msgspec.Struct, frozen=True):
+    """A new item's run, and the record that keeps it from being enqueued twice."""
+
+    run: Run
+    record: IdempotencyRecord | None = None
+
+
+class PullOrder(StrEnum):
+    """Who is handed out first. By age, a priority counts like a head start of some minutes: nobody waits for ever."""
+
+    DUE = "due"
+    AGE = "age"
+
+
+HEAD_STARTS = {
+    Priority.HIGH: timedelta(minutes=10),
+    Priority.NORMAL: timedelta(0),
+    Priority.LOW: timedelta(minutes=-10),
+}
+
+
+class Pull(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker's wish for items: at most `limit` of a queue that are due at `now`, of these types or of any, held until
+    `until`."""
+
+    queue: str
+    now: datetime
+    limit: int
+    holder: str
+    until: datetime
+    types: tuple[str, ...] = ()
+    order: PullOrder = PullOrder.DUE
+
+
+def pull_key(order: PullOrder, due_at: datetime, priority: Priority, id: int) -> tuple[datetime, int, int]:
+    """Sorts what is due into the order in which it is handed out."""
+    if order is PullOrder.AGE:
+        return (due_at - HEAD_STARTS[priority], -priority, id)
+    return (due_at, -priority, id)
+
+
+_encode = msgspec.json.Encoder().encode
+_decoder = msgspec.json.Decoder(Item)
+
+
+def item_of(run: Run) -> Item:
+    return _decoder.decode(run.input or b"{}")
+
+
+def new_item(
+    id: int,
+    queue: str,
+    item: Item,
+    now: datetime,
+    *,
+    due_at: datetime,
+    priority: Priority = Priority.NORMAL,
+    surface: str = KIND,
+    type: str | None = None,
+    parent: Run | None = None,
+) -> Run:
+    """A fresh item, ready to be pulled once it is due."""
+    return Run(
+        id=id,
+        surface=surface,
+        kind=KIND,
+        queue=stored_queue(queue),
+        trigger=Trigger.ENQUEUE if parent is None else Trigger.CHAIN,
+        priority=priority,
+        due_at=due_at,
+        created_at=now,
+        parent_id=None if parent is None else parent.id,
+        step=type,
+        input=_encode(item),
+    )
+
+
+def lease_token(run: Run) -> str:
+    """What a worker shows to prove that it is the one that holds the item: it changes with every hand-out."""
+    return f"{run.id}.{run.attempt}"
+
+
+def refuse_stale(run: Run, token: str | None) -> None:
+    """StaleLease if the one who shows this token no longer holds the item, InvalidState if nobody does."""
+    if token is not None and (token != lease_token(run) or run.state is not State.RUNNING):
+        raise StaleLease(f"the lease {token} is over; the item is {run.state} and may be somebody else's now")
+    if run.state is not State.RUNNING:
+        raise InvalidState(f"the item is {run.state}, not held by a worker")
+
+
+def acked(run: Run, now: datetime, artifact: bytes | None = None) -> Move:
+    """The worker has done it."""
+    return Move(run.epoch, advance(run, Event.SUCCEED, now), artifact=artifact)
+
+
+def failed(run: Run, now: datetime, error: str, *, delay: timedelta, is_final: bool = False) -> Move:
+    """The worker could not do it: it comes due again, is given up as a dead letter, or ends if no retry makes sense."""
+    if is_final:
+        return Move(run.epoch, advance(run, Event.FAIL, now, error=error))
+    if run.failures + 1 >= item_of(run).max_attempts:
+        return Move(run.epoch, advance(run, Event.BURY, now, error=error))
+    later = run.due_at + delay
+    return Move(run.epoch, advance(run, Event.RETRY, now, due_at=later if later > now else now + delay, error=error))
+
+
+def lapsed(run: Run, now: datetime) -> Move:
+    """The worker was not heard of in time, which counts as a failure."""
+    error = f"{run.holder or 'the worker'} did not answer before its lease ended"
+    event = Event.BURY if run.failures + 1 >= item_of(run).max_attempts else Event.RETRY
+    return Move(run.epoch, advance(run, event, now, due_at=now, reason=Reason.LEASE_LAPSED, error=error))
+
+
+def released(run: Run, now: datetime) -> Move:
+    """The worker gives it back untouched."""
+    moved = advance(run, Event.RECLAIM, now, due_at=run.due_at, reason=Reason.RELEASED)
+    return Move(run.epoch, msgspec.structs.replace(moved, reclaims=run.reclaims))
+
+
+def extended(run: Run, until: datetime) -> Move:
+    """The worker needs longer."""
+    return Move(run.epoch, msgspec.structs.replace(run, epoch=run.epoch + 1, deadline_at=until))
+
+
+def redriven(run: Run, now: datetime) -> Move:
+    """A dead letter, or one that failed, is put back with all its attempts before it."""
+    return Move(run.epoch, advance(run, Event.RERUN, now, due_at=now, reason=Reason.OPERATOR))
+
+
+def pulled(run: Run, pull: Pull) -> Run:
+    """The run as it is handed out."""
+    moved = advance(run, Event.CLAIM, pull.now, deadline_at=pull.until, error=run.error)
+    return msgspec.structs.replace(moved, holder=pull.holder)
+
+
+def first_of(runs: Sequence[Run], pull: Pull) -> list[Run]:
+    """Which of the due items are handed out."""
+    ordered = sorted(runs, key=lambda run: pull_key(pull.order, run.due_at, run.priority, run.id))
+    return ordered[: pull.limit]

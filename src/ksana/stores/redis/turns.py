@@ -1,0 +1,158 @@
+"""Moving and claiming runs. A move counts if (id, epoch) still matches, and by nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ksana.domain.alerts import Alert
+from ksana.domain.callbacks import LEDGER_LENGTH, Heard
+from ksana.domain.errors import AlreadyExists, InvalidState, NotFound
+from ksana.domain.moves import Move
+from ksana.domain.ports import Claim, Claimed, Turn
+from ksana.domain.runs import Attempt
+from ksana.domain.steering import Family, Steer
+from ksana.domain.times import to_micros
+from ksana.stores.redis.catalog import Catalog
+from ksana.stores.redis.families import Families, Follow, Told, alerts_for, ended_children, with_jobs
+from ksana.stores.redis.link import Link
+from ksana.stores.redis.moving import alerts_args, in_order, moves_args, won
+from ksana.stores.redis.scripts import ADD_ATTEMPTS, FAMILY, HEAR, LOOK, TURN
+from ksana.stores.redis.shelves import callback_to_value, progress_to_value
+from ksana.stores.redis.values import attempt_to_parts, fitting, runs_from_reply
+
+_NO_CLAIM: tuple[Any, ...] = (0, 0, 0, 0)
+
+
+class Turns:
+    """All that moves runs."""
+
+    def __init__(self, link: Link, catalog: Catalog) -> None:
+        self._link = link
+        self._catalog = catalog
+        self.families = Families()
+
+    async def turn(
+        self, moves: Sequence[Move], claim: Claim | None, alerts: Sequence[Alert], hooks: Sequence[str]
+    ) -> Turn:
+        tried = in_order(moves)
+        if ended_children(move.run for move in tried):
+            return await self._turn_families(tried, claim, alerts, hooks)
+        with fitting():
+            # No stamps, no need for all to count, nothing that follows.
+            args = [0, 0, *moves_args(tried), 0, 0, *alerts_args(alerts), *_claim_args(claim)]
+        late, admitted, claimed, versions, _ = _done(await self._link.run(TURN, *args))
+        lost = frozenset[int]()
+        if late:
+            behind = set(late)
+            counted = {move.run.id for index, move in enumerate(tried) if index not in behind}
+            lost = frozenset(move.run.id for move in tried) - counted
+        return Turn(lost, await self._claimed(claimed, versions), admitted)
+
+    async def _turn_families(
+        self, tried: list[Move], claim: Claim | None, alerts: Sequence[Alert], hooks: Sequence[str]
+    ) -> Turn:
+        """A turn that means something for families: which moves count, and what follows, is worked out first."""
+        while True:
+            counted = won(tried, await self._epochs(tried))
+            lost = frozenset(move.run.id for move in tried) - {move.run.id for move in counted}
+            follow = await self._follow(counted)
+            with fitting():
+                kept = [alert for alert in alerts if alert.run_id not in lost]
+                left = alerts_for(follow.told, hooks)
+                args = [*follow.stamps_args(), 1, *moves_args(counted), *follow.steps_args()]
+                args += [len(kept) + left[0], *alerts_args(kept)[1:], *left[1:], *_claim_args(claim)]
+            reply = await self._link.run(TURN, *args)
+            if reply[0] == b"again":
+                continue
+            _, admitted, claimed, versions, stamps = _done(reply)
+            follow.keep(stamps)
+            return Turn(lost, await self._claimed(claimed, versions), admitted, follow.told)
+
+    async def _epochs(self, moves: Iterable[Move]) -> dict[int, int]:
+        ids = list(dict.fromkeys(move.run.id for move in moves))
+        epochs, _ = await self._link.run(LOOK, len(ids), *ids, 0)
+        return dict(zip(ids, epochs, strict=True))
+
+    async def _follow(self, moves: Sequence[Move]) -> Follow:
+        follow = Follow(self._link, self._catalog, self.families, moves)
+        await follow.work_out(move.run for move in moves)
+        return follow
+
+    async def _claimed(self, reply: list[Any], versions: list[int]) -> list[Claimed]:
+        if not reply:
+            return []
+        jobs = await self._catalog.jobs(zip(versions[::2], versions[1::2], strict=True))
+        return [Claimed(run, jobs.get(run.job_id or 0)) for run in runs_from_reply(reply)]
+
+    async def steer(self, parent_id: int, decide: Steer, hooks: Sequence[str]) -> Told:
+        while True:
+            stamp, reply = await self._link.run(FAMILY, parent_id)
+            runs = runs_from_reply(reply)
+            if not runs or runs[0].id != parent_id:
+                raise NotFound(f"there is no run {parent_id}")
+            moves = decide(Family(runs[0], runs[1:]))
+            if not moves:
+                return []
+            ordered = in_order(moves)
+            if len(won(ordered, {run.id: run.epoch for run in runs})) < len(moves):
+                raise InvalidState(f"run {parent_id} or its children are not where the decision took them to be")
+            self.families.take(parent_id)
+            follow = Follow(self._link, self._catalog, self.families, ordered)
+            # What follows within the family was decided with the rest.
+            await follow.work_out(move.run for move in moves if move.run.id == parent_id)
+            told = await with_jobs(self._catalog, moves) + follow.told
+            with fitting():
+                args = [*follow.stamps_args((parent_id, stamp)), 1, *moves_args(ordered), *follow.steps_args()]
+                args += [*alerts_for(told, hooks), *_NO_CLAIM]
+            answer = await self._link.run(TURN, *args)
+            if answer[0] == b"again":
+                continue
+            follow.keep(_done(answer)[-1])
+            return told
+
+    async def hear(self, heard: Heard) -> Told | None:
+        record, progress = heard.record, heard.progress
+        moves = [] if heard.move is None else [heard.move]
+        while True:
+            follow = await self._follow(moves)
+            with fitting():
+                left = alerts_for(follow.told, heard.hooks)
+                args = [*follow.stamps_args(), *moves_args(moves), *follow.steps_args()]
+                args += (
+                    LEDGER_LENGTH if heard.needs_room else b"",
+                    record.id,
+                    record.run_id,
+                    callback_to_value(record),
+                )
+                args += (b"" if progress is None else progress_to_value(progress),)
+                args += [len(heard.alerts) + left[0], *alerts_args(heard.alerts)[1:], *left[1:]]
+            reply = await self._link.run(HEAR, *args)
+            if reply[0] == b"again":
+                continue
+            if reply[0] == b"late":
+                return None
+            follow.keep(reply[1])
+            return follow.told
+
+    async def add_attempts(self, attempts: Sequence[Attempt]) -> None:
+        if not attempts:
+            return
+        with fitting():
+            args: list[Any] = [len(attempts)]
+            for attempt in attempts:
+                args += (attempt.run_id, *attempt_to_parts(attempt))
+        await self._link.run(ADD_ATTEMPTS, *args)
+
+
+def _claim_args(claim: Claim | None) -> Iterable[Any]:
+    if claim is None or claim.limit <= 0:
+        return _NO_CLAIM
+    queues = dict.fromkeys(claim.queues)
+    return to_micros(claim.now), claim.node_id, claim.limit, len(queues), *queues
+
+
+def _done(reply: list[Any]) -> list[Any]:
+    if reply[0] == b"taken":
+        raise AlreadyExists(f"there is a run {reply[1].decode()} already")
+    return reply[1:]

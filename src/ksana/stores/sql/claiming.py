@@ -1,0 +1,52 @@
+"""Claiming: the next due runs, by priority, then due instant, then id."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ksana.domain.policies import Priority
+from ksana.domain.ports import Claim
+from ksana.domain.times import to_micros
+from ksana.stores.sql.rows import Row
+from ksana.stores.sql.statements import CLAIM_RUNS, DUE_COLUMNS, DUE_RUNS
+
+if TYPE_CHECKING:
+    from ksana.stores.sql.tx import Tx
+
+BY_PRIORITY = sorted(Priority, reverse=True)
+
+_ID = DUE_COLUMNS.names.index("id")
+_PRIORITY = DUE_COLUMNS.names.index("priority")
+_DUE_AT = DUE_COLUMNS.names.index("due_at")
+
+
+async def claim_by_priority(tx: Tx, claim: Claim) -> list[Row]:
+    """Look for runs of each priority in turn, then take what was found; answer the rows as they were before."""
+    rows: list[Row] = []
+    for priority in BY_PRIORITY:
+        if len(rows) < claim.limit:
+            rows += await _due(tx, claim, priority, claim.limit - len(rows))
+    if rows:
+        await tx.run(CLAIM_RUNS, node_id=claim.node_id, now=to_micros(claim.now), ids=[row[_ID] for row in rows])
+    return rows
+
+
+async def _due(tx: Tx, claim: Claim, priority: Priority, limit: int) -> list[Row]:
+    """The next runs of one priority over all the queues: each queue has its own order in the index, merged here."""
+    now = to_micros(claim.now)
+    queues = dict.fromkeys(claim.queues)
+    rows: list[Row] = []
+    for queue in queues:
+        rows += await tx.rows(DUE_RUNS, queue=queue, priority=priority.value, now=now, limit=limit)
+    if len(queues) > 1:
+        rows.sort(key=_due_order)
+    return rows[:limit]
+
+
+def _due_order(row: Row) -> tuple[int, int]:
+    return row[_DUE_AT], row[_ID]
+
+
+def claim_order(row: Row) -> tuple[int, int, int]:
+    """Who goes first."""
+    return -row[_PRIORITY], row[_DUE_AT], row[_ID]

@@ -1,0 +1,267 @@
+"""Families: what the end of a child means for its siblings and its parent, worked out in the same transaction.
+
+Whoever moves a family on holds the lock of its row in `ksana_chains`, and leaves a new stamp there. A chain kept in
+memory is good as long as the stamp says that nobody else has moved it on, so a step costs what it changes and not what
+the chain holds.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from ksana.domain.alerts import alerts_of
+from ksana.domain.chains import Chain
+from ksana.domain.errors import NotFound
+from ksana.domain.jobs import Job
+from ksana.domain.moves import Move
+from ksana.domain.plans import read_plan, shape_of_plan
+from ksana.domain.runs import Run
+from ksana.domain.states import State
+from ksana.domain.steering import Family, Steer, awaits_children, ended
+from ksana.domain.times import to_micros
+from ksana.stores.sql.catalog import Catalog
+from ksana.stores.sql.moving import Moves, apply_moves, goes_on, prepare
+from ksana.stores.sql.outbox import keep_alerts
+from ksana.stores.sql.rows import run_from_row
+from ksana.stores.sql.slots import fill_slots
+from ksana.stores.sql.statements import (
+    ADMIT_STEPS,
+    CHILD_STATES,
+    CHILDREN,
+    ERRORS_OF_RUNS,
+    LOCK_CHILDREN,
+    LOCK_RUNS,
+    RUNS_BY_ID,
+    SKIP_STEPS,
+)
+from ksana.stores.sql.tx import Tx
+
+_MOST_STEPS = 1_000_000
+
+
+class _Known(NamedTuple):
+    """A chain on its way, good while the stamp stands; `first` is the id of its first child."""
+
+    stamp: int
+    first: int
+    chain: Chain
+
+
+class Families:
+    """A bounded memory of chains on their way."""
+
+    def __init__(self) -> None:
+        self._chains: dict[int, _Known] = {}
+        self._steps = 0
+
+    def take(self, parent_id: int, stamp: int) -> _Known | None:
+        """The chain, if it is known as it stands. Whoever takes it brings it back when all went well."""
+        kept = self._chains.pop(parent_id, None)
+        if kept is None:
+            return None
+        self._steps -= len(kept.chain.states)
+        return kept if kept.stamp == stamp else None
+
+    def keep(self, parent_id: int, kept: _Known) -> None:
+        self._chains[parent_id] = kept
+        self._steps += len(kept.chain.states)
+        while self._steps > _MOST_STEPS and len(self._chains) > 1:
+            # Dicts keep insertion order, and a chain that moves is put in anew: the first has moved least.
+            self.take(next(iter(self._chains)), -1)
+
+    def drop(self, parent_ids: Iterable[int]) -> None:
+        """Parents move by themselves; what is known of them is no longer so."""
+        if self._chains:
+            for parent_id in self._chains.keys() & set(parent_ids):
+                self.take(parent_id, -1)
+
+    def forget(self) -> None:
+        """Start anew: what was worked out may have been undone."""
+        self._chains.clear()
+        self._steps = 0
+
+
+class Moved(NamedTuple):
+    """What moves did: which of them lost, how many runs that waited may start now, and the parents that ended."""
+
+    lost: frozenset[int]
+    admitted: int
+    followed: list[tuple[Move, Job | None]]
+
+
+class Followed(NamedTuple):
+    """What the moves led to: how many steps may start now, and the parents that ended, with their jobs."""
+
+    admitted: int
+    moves: list[tuple[Move, Job | None]]
+
+
+async def move(tx: Tx, catalog: Catalog, families: Families, moves: Moves, hooks: Sequence[str]) -> Moved:
+    """Apply moves that still count, and all that follows from them."""
+    families.drop(run_id for run_id, _ in moves.tried)
+    if not moves.parents:
+        lost, admitted = await apply_moves(tx, moves)
+        return Moved(lost, admitted, [])
+    progress = _Progress(tx, catalog, families, hooks)
+    # Before anything else is locked, so that those who move the same family on wait for each other and not in a circle.
+    await progress.lock(moves.parents)
+    lost, admitted = await apply_moves(tx, moves)
+    # Only the rows tell where a family stands in which a child that was over goes on.
+    families.drop(p for m in moves.tried.values() if (p := m.run.parent_id) is not None and goes_on(m))
+    over = [m.run for m in moves.tried.values() if m.run.state.is_final and m.run.id not in lost]
+    followed = await progress.follow(over)
+    return Moved(lost, admitted + followed.admitted, followed.moves)
+
+
+async def steer(
+    tx: Tx, catalog: Catalog, families: Families, parent_id: int, decide: Steer, hooks: Sequence[str]
+) -> list[tuple[Move, Job | None]]:
+    progress = _Progress(tx, catalog, families, hooks)
+    await progress.lock([parent_id])
+    parent = [run_from_row(row) for row in await tx.rows(LOCK_RUNS, ids=[parent_id])]
+    if not parent:
+        raise NotFound(f"there is no run {parent_id}")
+    children = [run_from_row(row) for row in await tx.rows(LOCK_CHILDREN, parent_id=parent_id)]
+    moves = decide(Family(parent[0], children))
+    families.drop([parent_id])
+    if not moves:
+        return []
+    await apply_moves(tx, prepare(moves))
+    told = await progress.with_jobs(moves)
+    own = [(move, job) for move, job in told if move.run.id == parent_id]
+    await progress.alert(own)
+    above = await progress.follow([move.run for move, _ in own if move.run.state.is_final])
+    return [*told, *above.moves]
+
+
+class _Progress:
+    """One transaction that moves families on."""
+
+    def __init__(self, tx: Tx, catalog: Catalog, families: Families, hooks: Sequence[str]) -> None:
+        self._tx = tx
+        self._catalog = catalog
+        self._families = families
+        self._hooks = hooks
+        self._stamp = secrets.randbits(62)
+        self._stamps: dict[int, int] = {}
+
+    async def lock(self, parent_ids: Iterable[int]) -> None:
+        """Hold these families until the transaction ends."""
+        self._stamps |= dict(await self._tx.stamp(sorted(parent_ids), self._stamp))
+
+    async def with_jobs(self, moves: list[Move]) -> list[tuple[Move, Job | None]]:
+        wanted = {(move.run.job_id, move.run.job_version) for move in moves if move.run.job_id is not None}
+        jobs = await self._catalog.jobs(self._tx, wanted) if wanted else {}
+        return [(move, jobs.get(move.run.job_id or 0)) for move in moves]
+
+    async def alert(self, told: list[tuple[Move, Job | None]]) -> None:
+        for move, job in told if self._hooks else ():
+            now = move.run.ended_at
+            if now is not None and (alerts := alerts_of([(move, job)], self._hooks, now)):
+                await keep_alerts(self._tx, alerts)
+
+    async def follow(self, over: list[Run]) -> Followed:
+        """Move families on whose children are over, then those of the parents that ended by it, and so on."""
+        admitted, told = 0, list[tuple[Move, Job | None]]()
+        while over := [run for run in over if run.parent_id is not None]:
+            step = await self._step(over)
+            admitted += step.admitted
+            told += await self.with_jobs(step.ends)
+            over = [move.run for move in step.ends]
+        await self.alert(told)
+        if freed := sorted({move.run.job_id for move, _ in told if move.run.job_id is not None}):
+            admitted += await fill_slots(self._tx, freed)
+        return Followed(admitted, told)
+
+    async def _step(self, over: list[Run]) -> _Step:
+        """Move the families of these children on by one generation, all in a few statements."""
+        by_parent = defaultdict[int, list[Run]](list)
+        for run in over:
+            by_parent[run.parent_id or 0].append(run)
+        if missing := by_parent.keys() - self._stamps.keys():
+            await self.lock(missing)
+        known, parents = await self._known(by_parent)
+        now = max(run.ended_at for run in over if run.ended_at is not None)
+        admits: list[int] = []
+        skips: list[int] = []
+        ends: dict[int, tuple[State, int | None]] = {}
+        for parent_id, (_, first, chain) in known.items():
+            chain.ended((run.id - first, run.state) for run in by_parent[parent_id])
+            follows = chain.advance()
+            admits += [first + place for place in follows.admits]
+            skips += [first + place for place in follows.skips]
+            if follows.end is None:
+                self._families.keep(parent_id, _Known(self._stamp, first, chain))
+            else:
+                failed = chain.first_failed
+                ends[parent_id] = (follows.end, None if failed is None else first + failed)
+        if admits:
+            await self._tx.run(ADMIT_STEPS, ids=admits, now=to_micros(now))
+        if skips:
+            await self._tx.run(SKIP_STEPS, ids=skips, now=to_micros(now))
+        return _Step(len(admits), await self._end(ends, parents, now) if ends else [])
+
+    async def _known(self, by_parent: dict[int, list[Run]]) -> tuple[dict[int, _Known], dict[int, Run]]:
+        """The chains as they were before these children ended, and such parents as had to be read for it. A parent that
+        is over, or is none, has no chain: nothing follows for it."""
+        known: dict[int, _Known] = {}
+        unknown: list[int] = []
+        for parent_id in by_parent.keys() & self._stamps.keys():
+            found = self._families.take(parent_id, self._stamps[parent_id])
+            if found is None:
+                unknown.append(parent_id)
+            else:
+                known[parent_id] = found
+        if not unknown:
+            return known, {}
+        parents = await self._runs(unknown)
+        over = {run.id for parent_id in unknown for run in by_parent[parent_id]}
+        return known | await self._loaded([run for run in parents.values() if awaits_children(run)], over), parents
+
+    async def _loaded(self, parents: list[Run], over: set[int]) -> dict[int, _Known]:
+        """Chains as their rows tell; the children that are just over are taken as still under way."""
+        children = defaultdict[int, list[tuple[int, State]]](list)
+        if parents:
+            for id, parent_id, state in await self._tx.rows(CHILD_STATES, ids=[run.id for run in parents]):
+                children[parent_id].append((id, State.RUNNING if id in over else State(state)))
+        found: dict[int, _Known] = {}
+        for run in parents:
+            if rows := sorted(children[run.id]):
+                states = [state for _, state in rows]
+                chain = Chain(shape_of_plan(read_plan(run.input)), states, is_stopping=run.state is State.STOPPING)
+                found[run.id] = _Known(0, rows[0][0], chain)
+        return found
+
+    async def _runs(self, ids: Iterable[int]) -> dict[int, Run]:
+        return {row[0]: run_from_row(row) for row in await self._tx.rows(RUNS_BY_ID, ids=sorted(ids))}
+
+    async def _end(
+        self, ends: dict[int, tuple[State, int | None]], parents: dict[int, Run], now: datetime
+    ) -> list[Move]:
+        """End parents whose children have come to an end; a failure is told by the step that failed."""
+        if missing := ends.keys() - parents.keys():
+            parents = parents | await self._runs(missing)
+        failed = [child for _, child in ends.values() if child is not None]
+        rows = await self._tx.rows(ERRORS_OF_RUNS, ids=failed) if failed else []
+        errors = {id: f"{step}: {error}" for id, step, error in rows}
+        moves = [
+            Move(parent.epoch, ended(parent, end, now, errors.get(child or 0, "")))
+            for parent_id, (end, child) in ends.items()
+            # Somebody may have ended it by hand.
+            if not (parent := parents[parent_id]).state.is_final
+        ]
+        lost, _ = await apply_moves(self._tx, prepare(moves))
+        return [move for move in moves if move.run.id not in lost]
+
+
+class _Step(NamedTuple):
+    admitted: int
+    ends: list[Move]
+
+
+async def children(tx: Tx, parent_id: int) -> list[Run]:
+    return [run_from_row(row) for row in await tx.rows(CHILDREN, parent_id=parent_id)]

@@ -1,0 +1,98 @@
+"""Items of the queue on every store: enqueued once, handed out to one worker at a time, in order."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+from ksana.domain.idempotency import IdempotencyRecord
+from ksana.domain.items import SCOPE, Enqueued, Item, Pull, PullOrder, item_of, new_item, pulled, released, stored_queue
+from ksana.domain.policies import Priority
+from ksana.domain.ports import Retention, Store
+from ksana.domain.runs import Run
+from ksana.domain.states import State
+from tests.stores.builders import HOUR, NOW, SECOND, a_claim, get
+from tests.stores.conftest import Reopen
+
+QUEUE = stored_queue("mail")
+
+
+def an_item(id: int, due: timedelta = timedelta(0), priority: Priority = Priority.NORMAL, **said: Any) -> Run:
+    item = Item(payload={"n": id})
+    return new_item(id, "mail", item, NOW, due_at=NOW + due, priority=priority, **said)
+
+
+def keyed(run: Run, key: str) -> Enqueued:
+    return Enqueued(run, IdempotencyRecord(SCOPE, key, b"", 0, str(run.id).encode(), NOW))
+
+
+def a_pull(limit: int = 100, **said: Any) -> Pull:
+    values: dict[str, Any] = {"queue": QUEUE, "now": NOW, "limit": limit, "holder": "w1", "until": NOW + HOUR}
+    return Pull(**(values | said))
+
+
+async def fill(store: Store, *runs: Run) -> None:
+    assert await store.enqueue([Enqueued(run) for run in runs]) == [run.id for run in runs]
+
+
+async def test_items_are_handed_out_once_in_the_order_of_due_instant_then_priority_then_id(store: Store) -> None:
+    await fill(
+        store,
+        an_item(1, SECOND),
+        an_item(2, -SECOND, Priority.LOW),
+        an_item(3, -SECOND, Priority.HIGH),
+        an_item(4),
+        an_item(5),
+        an_item(6, -SECOND * 2, Priority.LOW),
+    )
+    first = await store.pull(a_pull(3))
+    assert [run.id for run in first] == [6, 3, 2]
+    assert first[0] == await get(store, 6)
+    assert (first[0].state, first[0].attempt, first[0].holder, first[0].node_id) == (State.RUNNING, 1, "w1", None)
+    assert (first[0].deadline_at, item_of(first[0]).payload) == (NOW + HOUR, {"n": 6})
+    assert [run.id for run in await store.pull(a_pull())] == [4, 5]
+    assert await store.pull(a_pull()) == []
+    assert [run.id for run in await store.pull(a_pull(now=NOW + SECOND))] == [1]
+    assert (await store.turn([], a_claim())).claimed == []
+
+
+async def test_by_age_a_priority_is_a_head_start_and_nobody_starves(store: Store) -> None:
+    await fill(store, an_item(1, -HOUR, Priority.LOW), an_item(2, -SECOND, Priority.HIGH), an_item(3, -SECOND * 9))
+    assert [run.id for run in await store.pull(a_pull(order=PullOrder.AGE))] == [1, 2, 3]
+
+
+async def test_only_the_types_that_are_wanted_are_handed_out(store: Store) -> None:
+    await fill(store, an_item(1, type="a.x"), an_item(2, type="b.y"), an_item(3), an_item(4, type="b.y"))
+    assert [run.id for run in await store.pull(a_pull(types=("b.y", "c.z")))] == [2, 4]
+    assert [run.id for run in await store.pull(a_pull())] == [1, 3]
+
+
+async def test_a_key_is_used_once_for_ever(store: Store) -> None:
+    assert await store.enqueue([keyed(an_item(1), "k"), keyed(an_item(2), "l"), keyed(an_item(3), "k")]) == [1, 2, 1]
+    assert [run.id for run in await store.pull(a_pull())] == [1, 2]
+    late = NOW + 1000 * HOUR
+    await store.prune(Retention(late, late, 0, 100))
+    assert await store.enqueue([keyed(an_item(4), "l"), keyed(an_item(5), "m")]) == [2, 5]
+    assert [run.id for run in await store.pull(a_pull())] == [5]
+
+
+async def test_of_pulls_and_enqueues_at_once_each_item_goes_to_one(store: Store, reopen: Reopen) -> None:
+    stores = [store, await reopen(), await reopen()]
+    same = [stores[i % 3].enqueue([keyed(an_item(100 + i), "same")]) for i in range(9)]
+    assert len({id for [id] in await asyncio.gather(*same)}) == 1
+    await fill(store, *[an_item(n) for n in range(1, 61)])
+    pulls = [stores[i % 3].pull(a_pull(7, holder=f"w{i}")) for i in range(10)]
+    handed_out = [run.id for runs in await asyncio.gather(*pulls) for run in runs]
+    handed_out += [run.id for run in await store.pull(a_pull())]
+    assert len(handed_out) == len(set(handed_out)) == 61
+
+
+async def test_what_is_given_back_can_be_pulled_again_and_a_lapsed_lease_shows(store: Store) -> None:
+    await fill(store, an_item(1), an_item(2))
+    one, two = await store.pull(a_pull())
+    assert one == pulled(an_item(1), a_pull())
+    await store.turn([released(one, NOW)])
+    [again] = await store.pull(a_pull(holder="w2"))
+    assert (again.id, again.attempt, again.failures, again.holder) == (1, 2, 0, "w2")
+    assert {claimed.run.id for claimed in await store.lapsed(NOW + HOUR, 10)} == {1, 2}
+    assert await store.lapsed(NOW + HOUR - SECOND, 10) == []
+    assert two.holder == "w1"

@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
@@ -15,7 +15,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 import ksana
-from ksana.api import jobs, ops, tasks, v2
+from ksana.api import chains, jobs, ops, queue, tasks, v2
 from ksana.api.kit import KeyRing, build_app
 from ksana.api.services import JobDefaults, Services
 from ksana.api.stored import StoredAnswers, StoredKeys
@@ -29,6 +29,7 @@ from ksana.engine.contexts import Contexts
 from ksana.engine.engine import Engine, EngineOptions
 from ksana.engine.reaper import Upkeep
 from ksana.observe.metrics import MetricsObserver
+from ksana.observe.queue_rates import QueueRates
 from ksana.observe.run_log import LogObserver
 from ksana.stores.open import open_store
 from ksana.targets.hooks import build_hooks
@@ -39,6 +40,7 @@ from ksana.targets.services import TargetServices
 log = logging.getLogger("ksana")
 
 Functions = Mapping[str, Callable[..., Any]]
+Begin = Callable[[Engine], Awaitable[None]]
 
 
 def store_of(settings: Settings) -> Store:
@@ -60,6 +62,7 @@ class Program:
         self.clock = SystemClock()
         self.store = store_of(settings)
         self.metrics = MetricsObserver(self.clock.now, version=ksana.__version__)
+        self.queue_rates = QueueRates()
         self.targets = self._load_targets(functions or {})
         self.hooks = build_hooks(
             settings.alerts.urls, policy=self._policy(), now=self.clock.now, signing_secret=self._signing_secret()
@@ -127,10 +130,11 @@ class Program:
             metrics=metrics if self.settings.metrics.enabled else None,
             callback_by_ids=self.settings.callback.by_ids,
             is_exposed=not is_loopback(self.settings.server.host),
+            queue_rates=self.queue_rates,
         )
         keys = KeyRing(StoredKeys(self.store, given_keys(self.settings)), time.monotonic)
         return build_app(
-            [v2.surface(), jobs.surface(), tasks.surface(), ops.surface()],
+            [v2.surface(), jobs.surface(), tasks.surface(), chains.surface(), queue.surface(), ops.surface()],
             services,
             keys=keys,
             idempotency=StoredAnswers(self.store),
@@ -150,7 +154,7 @@ class Program:
             if is_exposed:
                 check_exposure(self.settings, stored_keys=bool(await self.store.keys()))
             trace_id = Contexts(await self.store.identity(), "").trace_id
-            engine = self.engine(port, [LogObserver(self.clock.now, trace_id), self.metrics])
+            engine = self.engine(port, [LogObserver(self.clock.now, trace_id), self.metrics, self.queue_rates])
             self.metrics.watch_executing(lambda: engine.executing)
             await engine.start()
             yield engine
@@ -220,13 +224,17 @@ class _Server(uvicorn.Server):
         self.listening.set()
 
 
-async def serve(settings: Settings, stop: asyncio.Event, functions: Functions | None = None) -> None:
-    """Run a node with its HTTP server until `stop` is set."""
+async def serve(
+    settings: Settings, stop: asyncio.Event, functions: Functions | None = None, begin: Begin | None = None
+) -> None:
+    """Run a node with its HTTP server until `stop` is set. What `begin` does is done before the server listens."""
     program = Program(settings, functions)
     listener = _bind(settings)
     port: int = listener.getsockname()[1]
     try:
         async with program.running(port, is_exposed=True) as engine:
+            if begin is not None:
+                await begin(engine)
             server = _Server(
                 uvicorn.Config(
                     program.web(engine),
@@ -245,6 +253,8 @@ async def serve(settings: Settings, stop: asyncio.Event, functions: Functions | 
                 announce(settings, port)
                 await _first_of(serving, stop.wait())
             log.info("stopping: no new work, waiting for what is under way")
+            # Whoever waits for items would be waited for.
+            engine.queue.close()
             server.should_exit = True
             await serving
     finally:
@@ -261,10 +271,18 @@ async def _first_of(serving: asyncio.Task[None], event: Coroutine[Any, Any, obje
         waiting.cancel()
 
 
-async def work(settings: Settings, stop: asyncio.Event, functions: Functions, queues: tuple[str, ...]) -> None:
+async def work(
+    settings: Settings,
+    stop: asyncio.Event,
+    functions: Functions,
+    queues: tuple[str, ...],
+    begin: Begin | None = None,
+) -> None:
     """Run a node without an HTTP server until `stop` is set."""
     program = Program(settings, functions, queues)
-    async with program.running(settings.server.port, is_exposed=False):
+    async with program.running(settings.server.port, is_exposed=False) as engine:
+        if begin is not None:
+            await begin(engine)
         log.info("working for %s", mask_url(settings.storage.url))
         await stop.wait()
         log.info("stopping: no new work, waiting for what is under way")

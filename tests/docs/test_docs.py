@@ -1,9 +1,10 @@
 """Every command and request of the README and of docs/, run from top to bottom on a fresh server; those of
 docs/stores.md without one, because data moves while nobody works on it.
 
-A `json` block after an `sh` block shows the answer to its last request, shortened: what it shows must be there. A
-request that is meant to fail ends in a comment with its status. Of `make` only the plan is looked at: carried out, it
-would install this very environment and run these very tests.
+A `json` block after an `sh` block shows the answer to its last request, shortened: what it shows must be there. The id
+of a chain's run stands for whichever id that answer has, from there on. A request that is meant to fail ends in a
+comment with its status. Of `make` only the plan is looked at: carried out, it would install this very environment and
+run these very tests.
 """
 
 from __future__ import annotations
@@ -28,13 +29,14 @@ from tests.kit.processes import DEADLINE
 from tests.services.databases import FreshDatabase
 
 ROOT = Path(__file__).parents[2]
-_SERVED = ("README.md", "docs/api.md", "docs/timers.md", "docs/tasks.md")
+_SERVED = ("README.md", "docs/api.md", "docs/timers.md", "docs/tasks.md", "docs/chains.md")
 TEXTS = {ROOT / name: (ROOT / name).read_text() for name in _SERVED}
 STORES = ROOT / "docs" / "stores.md"
 _DATABASE = "postgresql://ksana:secret@db.example.com/ksana"
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _DEFAULT = "127.0.0.1:7100"
 _STATUS = re.compile(r" # (\d{3})$")
+_SOME_RUN = re.compile(r"4be7c6c1-59d2-4f60-0000-[0-9]{12}")
 
 # Done by the tests of `serve` and of the tasks surface, on ports of their own.
 _DONE_ELSEWHERE = {"ksana serve --host 0.0.0.0", "ksana serve --config config.yaml"}
@@ -77,8 +79,26 @@ def is_shown(shown: Any, seen: Any) -> bool:
         enough = isinstance(seen, list) and len(seen) >= len(shown)
         return enough and all(is_shown(one, other) for one, other in zip(shown, seen, strict=False))
     if isinstance(shown, str) and isinstance(seen, str) and shown != seen:
-        return is_instant(shown) and is_instant(seen)
+        return bool(_SOME_RUN.fullmatch(shown)) or (is_instant(shown) and is_instant(seen))
     return bool(shown == seen)
+
+
+def run_ids(shown: Any, seen: Any) -> Iterator[tuple[str, str]]:
+    """The ids of runs a document shows, each with the one it stands for."""
+    if isinstance(shown, dict):
+        for name in shown:
+            yield from run_ids(shown[name], seen[name])
+    elif isinstance(shown, str) and _SOME_RUN.fullmatch(shown):
+        yield shown, seen
+
+
+def with_ids(step: Step, known: dict[str, str]) -> Step:
+    """The step with the ids of this server."""
+
+    def real(text: str) -> str:
+        return _SOME_RUN.sub(lambda found: known.get(found[0], found[0]), text)
+
+    return Step([real(command) for command in step.commands], json.loads(real(json.dumps(step.shown))))
 
 
 def is_instant(text: str) -> bool:
@@ -121,7 +141,8 @@ async def request(command: str, address: str, directory: Path) -> Any:
         return body
 
 
-async def check(step: Step, address: str, directory: Path) -> None:
+async def check(step: Step, address: str, directory: Path) -> Any:
+    """Run the commands of a step, see that the last is answered as shown, and give the answer."""
     seen: Any = None
     for command in step.commands:
         if command.startswith("curl "):
@@ -135,7 +156,7 @@ async def check(step: Step, address: str, directory: Path) -> None:
             assert code == 0, command
             seen = json.loads(out) if "--json" in command else out
     if step.shown is None:
-        return
+        return seen
     # What a reader looks at a moment later may not be there at once: a question may be asked again.
     last = step.commands[-1]
     is_question = last.startswith("curl ") and not re.search(r"--json|-X ", last)
@@ -144,13 +165,16 @@ async def check(step: Step, address: str, directory: Path) -> None:
             while is_question and not is_shown(step.shown, seen):
                 seen = await request(last, address, directory)
     assert is_shown(step.shown, seen), f"{last}\nwas answered with {json.dumps(seen)}"
+    return seen
 
 
 @pytest.mark.parametrize("document", TEXTS, ids=lambda path: path.name)
 async def test_what_a_document_shows_is_what_happens(document: Path, tmp_path: Path) -> None:
+    known: dict[str, str] = {}
     async with serving(tmp_path) as node:
-        for step in steps(TEXTS[document]):
-            await check(step, node.url.removeprefix("http://"), tmp_path)
+        for written in steps(TEXTS[document]):
+            step = with_ids(written, known)
+            known |= run_ids(step.shown, await check(step, node.url.removeprefix("http://"), tmp_path))
 
 
 async def test_data_moves_as_the_document_shows(fresh_postgres_database: FreshDatabase, tmp_path: Path) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
+from ksana.domain.items import Rates
 from ksana.domain.policies import OnUncertain, Retry, Timeouts
 from ksana.engine.engine import Engine
 
@@ -38,3 +39,5 @@ class Services:
     """Whether a callback may name task and run in place of a token."""
     is_exposed: bool = False
     """Whether the server listens beyond loopback."""
+    queue_rates: Callable[[], Rates] = field(default=lambda: Rates(0.0, 0.0))
+    """How the items of the queue fare on this node."""

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from ksana.domain.errors import InvalidState, StaleLease
 from ksana.domain.idempotency import IdempotencyRecord
-from ksana.domain.moves import Move, advance
+from ksana.domain.moves import Kept, Move, advance
 from ksana.domain.policies import Priority
 from ksana.domain.runs import Run, Trigger
 from ksana.domain.states import Event, Reason, State
@@ -25,6 +25,8 @@ DEFAULT_LEASE = timedelta(minutes=15)
 DEFAULT_MAX_ATTEMPTS = 3
 
 _MARK = "@"
+QUEUES = ("@", "A")
+"""Between which texts, the first included, the stored names of pulled queues lie."""
 
 
 def stored_queue(name: str) -> str:
@@ -37,12 +39,33 @@ def shown_queue(queue: str) -> str:
     return queue.removeprefix(_MARK)
 
 
+def stored_key(queue: str, key: str) -> str:
+    """A key as it is stored: each queue has its own. A queue whose name has no colon shares none with another."""
+    return f"{queue}:{key}"
+
+
 class Item(msgspec.Struct, frozen=True, omit_defaults=True):
     """What an item carries: anything for the worker, how often it may fail, and what a surface keeps with it."""
 
     payload: Any = None
     max_attempts: int = DEFAULT_MAX_ATTEMPTS
     extras: dict[str, Any] = {}
+
+
+class Report(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the worker last told of an item, kept as the checkpoint of its run: how far it has come, or with its end
+    which audit event goes with it and when the object it is about wants to be seen to next."""
+
+    progress: Any = None
+    audit_event_id: str | None = None
+    next_action_at: datetime | None = None
+
+
+class Rates(NamedTuple):
+    """Shares from 0 to 1: of items that are over, those that succeeded; of all tries, those that led to another."""
+
+    success: float
+    retry: float
 
 
 class Enqueued(msgspec.Struct, frozen=True):
@@ -68,7 +91,7 @@ HEAD_STARTS = {
 
 class Pull(msgspec.Struct, frozen=True, kw_only=True):
     """A worker's wish for items: at most `limit` of a queue that are due at `now`, of these types or of any, held until
-    `until`."""
+    `until`. `now` may be the clock of the worker; `at` is ours, if that is another."""
 
     queue: str
     now: datetime
@@ -77,6 +100,12 @@ class Pull(msgspec.Struct, frozen=True, kw_only=True):
     until: datetime
     types: tuple[str, ...] = ()
     order: PullOrder = PullOrder.DUE
+    at: datetime | None = None
+
+    @property
+    def begun_at(self) -> datetime:
+        """When the work on what is handed out begins."""
+        return self.at or self.now
 
 
 def pull_key(order: PullOrder, due_at: datetime, priority: Priority, id: int) -> tuple[datetime, int, int]:
@@ -88,10 +117,16 @@ def pull_key(order: PullOrder, due_at: datetime, priority: Priority, id: int) ->
 
 _encode = msgspec.json.Encoder().encode
 _decoder = msgspec.json.Decoder(Item)
+_report_decoder = msgspec.json.Decoder(Report)
 
 
 def item_of(run: Run) -> Item:
     return _decoder.decode(run.input or b"{}")
+
+
+def report_of(kept: Kept | None) -> Report:
+    """What was last told of an item."""
+    return _report_decoder.decode((kept and kept.checkpoint) or b"{}")
 
 
 def new_item(
@@ -135,15 +170,28 @@ def refuse_stale(run: Run, token: str | None) -> None:
         raise InvalidState(f"the item is {run.state}, not held by a worker")
 
 
-def acked(run: Run, now: datetime, artifact: bytes | None = None) -> Move:
+def is_acked(run: Run, token: str | None) -> bool:
+    """Whether the worker says what it has said before: the answer got lost, or it asks twice."""
+    return run.state is State.SUCCESS and token in (None, lease_token(run))
+
+
+def acked(run: Run, now: datetime, artifact: bytes | None = None, report: Report | None = None) -> Move:
     """The worker has done it."""
-    return Move(run.epoch, advance(run, Event.SUCCEED, now), artifact=artifact)
+    return Move(run.epoch, advance(run, Event.SUCCEED, now), artifact=artifact, checkpoint=_told(report))
 
 
-def failed(run: Run, now: datetime, error: str, *, delay: timedelta, is_final: bool = False) -> Move:
+def failed(
+    run: Run,
+    now: datetime,
+    error: str,
+    *,
+    delay: timedelta = timedelta(0),
+    is_final: bool = False,
+    report: Report | None = None,
+) -> Move:
     """The worker could not do it: it comes due again, is given up as a dead letter, or ends if no retry makes sense."""
     if is_final:
-        return Move(run.epoch, advance(run, Event.FAIL, now, error=error))
+        return Move(run.epoch, advance(run, Event.FAIL, now, error=error), checkpoint=_told(report))
     if run.failures + 1 >= item_of(run).max_attempts:
         return Move(run.epoch, advance(run, Event.BURY, now, error=error))
     later = run.due_at + delay
@@ -159,23 +207,33 @@ def lapsed(run: Run, now: datetime) -> Move:
 
 def released(run: Run, now: datetime) -> Move:
     """The worker gives it back untouched."""
-    moved = advance(run, Event.RECLAIM, now, due_at=run.due_at, reason=Reason.RELEASED)
+    moved = advance(run, Event.RECLAIM, now, due_at=run.due_at, reason=Reason.RELEASED, error=run.error)
     return Move(run.epoch, msgspec.structs.replace(moved, reclaims=run.reclaims))
 
 
-def extended(run: Run, until: datetime) -> Move:
+def extended(run: Run, until: datetime, report: Report | None = None) -> Move:
     """The worker needs longer."""
-    return Move(run.epoch, msgspec.structs.replace(run, epoch=run.epoch + 1, deadline_at=until))
+    moved = msgspec.structs.replace(run, epoch=run.epoch + 1, deadline_at=until)
+    return Move(run.epoch, moved, checkpoint=_told(report))
 
 
-def redriven(run: Run, now: datetime) -> Move:
-    """A dead letter, or one that failed, is put back with all its attempts before it."""
-    return Move(run.epoch, advance(run, Event.RERUN, now, due_at=now, reason=Reason.OPERATOR))
+def redriven(run: Run, now: datetime, due_at: datetime | None = None, item: Item | None = None) -> Move:
+    """A dead letter, or one that failed, is put back with all its attempts before it; with another `item`, that is what
+    it carries from now on."""
+    moved = advance(run, Event.RERUN, now, due_at=due_at or now, reason=Reason.OPERATOR, error=run.error)
+    if item is None:
+        return Move(run.epoch, moved)
+    input = _encode(item)
+    return Move(run.epoch, msgspec.structs.replace(moved, input=input), input=input)
+
+
+def _told(report: Report | None) -> bytes | None:
+    return None if report is None else _encode(report)
 
 
 def pulled(run: Run, pull: Pull) -> Run:
     """The run as it is handed out."""
-    moved = advance(run, Event.CLAIM, pull.now, deadline_at=pull.until, error=run.error)
+    moved = advance(run, Event.CLAIM, pull.begun_at, deadline_at=pull.until, error=run.error)
     return msgspec.structs.replace(moved, holder=pull.holder)
 
 

@@ -33,6 +33,9 @@ class Scope(StrEnum):
     RUN_CONTROL = "run:control"
     CHAIN_READ = "chain:read"
     CHAIN_WRITE = "chain:write"
+    QUEUE_READ = "queue:read"
+    QUEUE_WRITE = "queue:write"
+    QUEUE_WORK = "queue:work"
     ADMIN = "admin"
 
 

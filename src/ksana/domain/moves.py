@@ -34,7 +34,8 @@ class Move(msgspec.Struct, frozen=True, gc=False):
 
     `attempt` is what there is to tell of it; `frees_slot` says that runs of the same job may be waiting for its end;
     `taken_from` names the node that holds the run and must learn that somebody else has moved it. `branch` is the work
-    the run hands over to others; `artifact` and `checkpoint`, if given, take the place of what was kept of the run.
+    the run hands over to others; `artifact` and `checkpoint`, if given, take the place of what was kept of the run, and
+    `input` that of its input.
     """
 
     epoch: int
@@ -45,6 +46,7 @@ class Move(msgspec.Struct, frozen=True, gc=False):
     branch: Branch | None = None
     artifact: bytes | None = None
     checkpoint: bytes | None = None
+    input: bytes | None = None
 
 
 class Branch(msgspec.Struct, frozen=True):

@@ -18,7 +18,7 @@ from ksana.domain.jobs import Job
 from ksana.domain.keys import StoredKey
 from ksana.domain.moves import Kept, Move
 from ksana.domain.outcomes import AttemptContext, Outcome
-from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, RunQuery
+from ksana.domain.queries import Counts, ErrorGroup, FireRecord, JobQuery, Minute, Page, QueueCounts, RunQuery
 from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import Reason, State
 from ksana.domain.steering import Steer
@@ -240,6 +240,15 @@ class Store(Protocol):
         """Hand out due items of a queue, in the order of `items.pull_key`, as `items.pulled` has it."""
         ...
 
+    async def queue_counts(self, now: datetime) -> list[QueueCounts]:
+        """How the queues stand that are pulled from, by name; one in which nothing waits, is held or is dead is left
+        out."""
+        ...
+
+    async def dead_by_error(self, queue: str | None, limit: int) -> list[ErrorGroup]:
+        """Dead letters of a queue, or of all that are pulled from, by their error; the largest groups first."""
+        ...
+
     async def steer(self, parent_id: int, decide: Steer, hooks: Sequence[str] = ()) -> list[tuple[Move, Job | None]]:
         """Apply what `decide` makes of a run and its children, all of it or, if it raises, nothing; answer all moves
         made: its own, and after them those that followed for the families above. NotFound if there is no such run.
@@ -346,7 +355,8 @@ class Store(Protocol):
 
     async def prune(self, retention: Retention) -> int:
         """Forget old finished runs with their attempts and children (a child goes with its parent, never before), old
-        gaps and idempotency records, and lapsed nodes that hold nothing; answer how many runs went."""
+        gaps and idempotency records, and lapsed nodes that hold nothing; answer how many
+        runs went, their children not counted."""
         ...
 
     async def roll_up(self, until: datetime) -> int:

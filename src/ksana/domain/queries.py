@@ -48,7 +48,8 @@ class RunQuery(msgspec.Struct, frozen=True, kw_only=True):
     `since` and `until` bound the instant a run ended, or was due while it has not ended, so that a search for what
     failed today finds what ended today. `planned_since` and `planned_until`, both included, bound the instant it stands
     for. `reasons` narrows down, None among them standing for no reason. `before_id` continues a newest-first list
-    without counting from the start. With `is_child` False, runs that are children of others are left out.
+    without counting from the start. With `is_child` False, runs that are children of others are left out. `queue` is
+    the name as it is stored; `error` matches any part of the error, as it is written.
     """
 
     surface: str | None = None
@@ -60,6 +61,10 @@ class RunQuery(msgspec.Struct, frozen=True, kw_only=True):
     reasons: frozenset[Reason | None] = frozenset()
     kind: str | None = None
     tag: str | None = None
+    queue: str | None = None
+    steps: frozenset[str] = frozenset()
+    holder: str | None = None
+    error: str = ""
     since: datetime | None = None
     until: datetime | None = None
     planned_since: datetime | None = None
@@ -110,3 +115,26 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     due: int
     oldest_due_at: datetime | None
     dead_letters: int
+
+
+class QueueCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """How a queue that is pulled from stands: items that wait for a worker, those of them that are due and the oldest
+    of these, items that a worker holds, and dead letters."""
+
+    queue: str
+    queued: int = 0
+    due: int = 0
+    oldest_due_at: datetime | None = None
+    running: int = 0
+    dead_letters: int = 0
+
+
+class ErrorGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """Dead letters of one queue that ended by the same error: how many, since when and until when, and the newest."""
+
+    queue: str
+    error: str
+    count: int
+    first_at: datetime
+    last_at: datetime
+    run_id: int

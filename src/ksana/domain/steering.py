@@ -3,7 +3,7 @@ failed. Each act is decided from the whole family at once and stored at once, so
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 import msgspec
@@ -67,24 +67,20 @@ def _halted(child: Run, now: datetime, reason: Reason | None, error: str) -> Mov
 def retry_step(
     family: Family, shape: Shape, place: int, now: datetime, *, reason: str, artifact: bytes | None
 ) -> list[Move]:
-    """Try a step again that ended without success, and let the chain go on from there. A step with children of its own
-    goes on already when it comes to this: its children were tried again first."""
+    """Try a step again that ended without success, and let the chain go on from there."""
     child = family.children[place]
-    if is_branched(child):
-        return _go_on(family, shape, {}, now, goes_on=[place])
     if child.state not in UNSUCCESSFUL:
         raise InvalidState(f"node {child.step} is {child.state}; only one that failed or was stopped can be retried")
     return _go_on(family, shape, _again(family, shape, [place], now, reason, artifact), now)
 
 
 def retry_failed(family: Family, shape: Shape, now: datetime) -> list[Move]:
-    """Try all steps again that ended without success."""
+    """Try all steps again that ended without success. Those with children of their own are under way already when it
+    comes to this: their children were tried again first."""
     if family.parent.state not in UNSUCCESSFUL:
         raise InvalidState(f"run {family.parent.id} is {family.parent.state}; only one that ended without success can")
     places = [place for place, child in enumerate(family.children) if child.state in UNSUCCESSFUL]
-    # Those with children of their own go on already.
-    goes_on = [place for place, child in enumerate(family.children) if is_branched(child)]
-    return _go_on(family, shape, _again(family, shape, places, now), now, goes_on)
+    return _go_on(family, shape, _again(family, shape, places, now), now)
 
 
 def _again(
@@ -131,6 +127,14 @@ def complete_step(
     return _go_on(family, shape, {place: move}, now)
 
 
+def go_on(family: Family, shape: Shape, place: int, now: datetime) -> list[Move]:
+    """Follow a step that goes on, or has come to a better end, because somebody stepped in below it."""
+    parent, child = family.parent, family.children[place]
+    if child.state in UNSUCCESSFUL or not (is_branched(parent) or parent.state in UNSUCCESSFUL):
+        return []
+    return _go_on(family, shape, {}, now)
+
+
 def awaits_children(run: Run) -> bool:
     """Whether what becomes of the run hangs on its children."""
     return run.state is State.STOPPING or is_branched(run)
@@ -141,22 +145,21 @@ def is_branched(run: Run) -> bool:
     return run.state is State.RUNNING and run.reason is Reason.CHILDREN
 
 
-def _go_on(
-    family: Family, shape: Shape, moved: dict[int, Move], now: datetime, goes_on: Sequence[int] = ()
-) -> list[Move]:
-    """These moves, by the places of their steps, and all that follows: steps skipped because of those that moved wait
+def _go_on(family: Family, shape: Shape, moved: dict[int, Move], now: datetime) -> list[Move]:
+    """These moves, by the places of their steps, and all that follows: steps skipped for what is no longer so wait
     again, the run goes on if it was over, what may start starts."""
     parent = family.parent
     if parent.state is State.STOPPING:
         raise InvalidState(f"run {parent.id} is stopping; wait until it has stopped")
-    resumed = {}
-    for place in _skipped_after(family, shape, [*moved, *goes_on]):
-        child = family.children[place]
-        resumed[place] = Move(child.epoch, advance(child, Event.RESUME, now, reason=Reason.DEPENDENCY))
+    resumed = {
+        place: Move(child.epoch, advance(child, Event.RESUME, now, reason=Reason.DEPENDENCY))
+        for place, child in enumerate(family.children)
+        if child.state is State.SKIPPED and child.reason is not Reason.CONDITION
+    }
     after = moved | resumed
     runs = [after[place].run if place in after else child for place, child in enumerate(family.children)]
     follows = Chain(shape, [run.state for run in runs]).advance()
-    # One that would be skipped again at once has not moved.
+    # Most would be skipped again at once; those have not moved.
     skips = [place for place in follows.skips if resumed.pop(place, None) is None]
     result = [*moved.values(), *resumed.values()]
     if parent.state is not State.RUNNING:
@@ -173,19 +176,6 @@ def _go_on(
 
 def _follow(run: Run, event: Event, now: datetime, reason: Reason | None = None) -> Move:
     return Move(run.epoch, advance(run, event, now, due_at=now, reason=reason))
-
-
-def _skipped_after(family: Family, shape: Shape, places: Iterable[int]) -> list[int]:
-    """The skipped steps that these lead to, directly or by way of others."""
-    todo, seen = list(places), set(places)
-    found = []
-    while todo:
-        for follower in shape.followers[todo.pop()]:
-            if follower not in seen and family.children[follower].state is State.SKIPPED:
-                seen.add(follower)
-                found.append(follower)
-                todo.append(follower)
-    return found
 
 
 _ENDS = {State.SUCCESS: Event.SUCCEED, State.FAILED: Event.FAIL, State.CANCELED: Event.CANCEL}

@@ -17,19 +17,17 @@ from ksana.domain.ports import Clock, Observer, Store
 from ksana.domain.runs import Run
 from ksana.domain.states import State
 from ksana.domain.steering import (
-    UNSUCCESSFUL,
     Family,
     awaits_children,
     complete_step,
     expire,
     halt,
-    retry_failed,
-    retry_step,
     stopped,
 )
 from ksana.engine.alerts import Alarm
 from ksana.engine.artifacts import Artifacts
 from ksana.engine.run_verbs import RunVerbs
+from ksana.engine.trying_again import TryAgain
 
 
 class StepStanding(msgspec.Struct, frozen=True):
@@ -63,6 +61,7 @@ class ChainVerbs:
         self._wake = wake
         self._let_go = let_go
         self._artifacts = Artifacts(store)
+        self._again = TryAgain(store, clock, self._steer)
 
     async def start(
         self,
@@ -109,33 +108,25 @@ class ChainVerbs:
 
     async def retry_step(self, run_id: int, step_id: str, *, reason: str = "", artifact: bytes | None = None) -> Run:
         """Try a step again that failed or was stopped; the chain goes on from there. Answers the step's run."""
-        place, plan = await self._place(run_id, step_id)
-        children = await self._store.children(run_id)
-        seen = children[place] if children else None
-        if seen is not None and seen.state in UNSUCCESSFUL and await self._store.children(seen.id):
-            # It goes on with its own children, and this family with it.
-            await self._retry_children(seen)
-            await self._go_on_above(seen.id)
-            return (await self._store.children(run_id))[place]
-        shape, now = shape_of_plan(plan), self._clock.now()
-
-        def decide(family: Family) -> list[Move]:
-            _refuse_unbegun(family, step_id)
-            _refuse_moved(family, {} if seen is None else {seen.id: seen.epoch}, [place])
-            return retry_step(family, shape, place, now, reason=reason, artifact=artifact)
-
-        return await self._act(run_id, decide, place, now)
+        place, plan, run = await self._place(run_id, step_id)
+        await self._again.step(run, plan, place, reason, artifact)
+        self._wake()
+        return (await self._store.children(run_id))[place]
 
     async def complete_step(self, run_id: int, step_id: str, *, reason: str = "", artifact: bytes | None = None) -> Run:
         """Take a step as done; the chain goes on from there. Answers the step's run."""
-        place, plan = await self._place(run_id, step_id)
+        place, plan, parent = await self._place(run_id, step_id)
         shape, now = shape_of_plan(plan), self._clock.now()
 
         def decide(family: Family) -> list[Move]:
-            _refuse_unbegun(family, step_id)
+            if not family.children:
+                raise InvalidState(f"node {step_id} is {State.WAITING}; the chain has not begun")
             return complete_step(family, shape, place, now, reason=reason, artifact=artifact)
 
-        run = await self._act(run_id, decide, place, now)
+        await self._steer(run_id, decide, now)
+        await self._again.go_on_above(parent)
+        self._wake()
+        run = (await self._store.children(run_id))[place]
         if run.reason is not None and await self._store.children(run.id):
             # A step with children of its own was under way: nobody waits for them any more.
             await self.halt(run.id)
@@ -146,26 +137,10 @@ class ChainVerbs:
         run = await self._chain_run(run_id)
         if run.state.is_final and not await self._store.children(run_id):
             # It ended before it had begun.
-            return await self._runs.rerun(run_id)
-        await self._retry_children(run)
-        await self._go_on_above(run_id)
-        return await self._runs.get(run_id)
-
-    async def _retry_children(self, run: Run) -> None:
-        """Try the children again that ended without success; where those have children of their own, these first."""
-        children = await self._store.children(run.id)
-        seen = {child.id: child.epoch for child in children}
-        for child in children:
-            if child.state in UNSUCCESSFUL and await self._store.children(child.id):
-                await self._retry_children(child)
-        shape, now = shape_of_plan(read_plan(run.input)), self._clock.now()
-        failed = [child.id for child in children if child.state in UNSUCCESSFUL]
-
-        def decide(family: Family) -> list[Move]:
-            return retry_failed(family, shape, now)
-
-        await self._steer(run.id, decide, now)
+            return await self._begin_again(run)
+        await self._again.all_failed(run)
         self._wake()
+        return await self._runs.get(run_id)
 
     async def rerun(self, run_id: int) -> Run:
         """Try a run again that ended without success, whatever it is: of a chain all steps that did, and for a step the
@@ -173,8 +148,11 @@ class ChainVerbs:
         run = await self._runs.get(run_id)
         if run.kind == CHAIN and run.parent_id is None:
             return await self.retry_failed(run_id)
+        return await self._begin_again(run)
+
+    async def _begin_again(self, run: Run) -> Run:
         if run.parent_id is None or run.step is None:
-            return await self._runs.rerun(run_id)
+            return await self._runs.rerun(run.id)
         return await self.retry_step(run.parent_id, run.step)
 
     async def cancel(self, run_id: int) -> Run:
@@ -197,12 +175,6 @@ class ChainVerbs:
             for step, child in zip(graph.steps, children, strict=True)
         ]
 
-    async def _act(self, run_id: int, decide: Callable[[Family], list[Move]], place: int, now: datetime) -> Run:
-        await self._steer(run_id, decide, now)
-        self._wake()
-        children = await self._store.children(run_id)
-        return children[place]
-
     async def _steer(self, run_id: int, decide: Callable[[Family], list[Move]], now: datetime) -> int:
         moves = await self._store.steer(run_id, decide, self._alarm.hooks)
         for move, _ in moves:
@@ -218,7 +190,7 @@ class ChainVerbs:
             raise NotFound(f"run {run_id} is not a chain's")
         return run
 
-    async def _place(self, run_id: int, step_id: str) -> tuple[int, Plan]:
+    async def _place(self, run_id: int, step_id: str) -> tuple[int, Plan, Run]:
         """Where a step stands among its siblings: by its id in a chain, by its name in any other family."""
         run = await self._runs.get(run_id)
         if run.kind != CHAIN and not await self._store.children(run_id):
@@ -231,7 +203,7 @@ class ChainVerbs:
             place = names.index(step_id) if step_id in names else -1
         if place < 0:
             raise NotFound(f"run {run_id} has no node {step_id!r}")
-        return place, plan
+        return place, plan, run
 
 
 def _standing(step: Step, child: Run, kept: Kept | None, gathered: dict[int, Any]) -> StepStanding:
@@ -247,8 +219,3 @@ def graph_of(run: Run) -> Graph:
     if not isinstance(plan, ChainPlan):
         raise NotFound(f"run {run.id} is not a chain's")
     return read_graph(plan.dag)
-
-
-def _refuse_unbegun(family: Family, step_id: str) -> None:
-    if not family.children:
-        raise InvalidState(f"node {step_id} is {State.WAITING}; the chain has not begun")

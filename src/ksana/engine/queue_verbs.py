@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 import msgspec
 
-from ksana.domain.errors import InvalidState, KsanaError, NotFound
+from ksana.domain.errors import AlreadyExists, InvalidState, KsanaError, NotFound
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.items import (
     KIND,
@@ -17,13 +18,18 @@ from ksana.domain.items import (
     Item,
     Pull,
     PullOrder,
+    Report,
     acked,
     extended,
     failed,
+    is_acked,
+    item_of,
+    lease_token,
     new_item,
     redriven,
     refuse_stale,
     released,
+    stored_key,
     stored_queue,
 )
 from ksana.domain.moves import Move
@@ -42,9 +48,13 @@ _LOOK_AGAIN = timedelta(seconds=1)
 Judge = Callable[[Run, datetime], Move | None]
 """What becomes of an item as it stands; None if nothing does. Raises if it must not."""
 
+HungUp = Callable[[], Awaitable[object]]
+"""Returns once the worker that waits for items is gone."""
+
 
 class NewItem(msgspec.Struct, frozen=True, kw_only=True):
-    """An item somebody wants enqueued. One with a `key` that was ever used stands for the one that used it."""
+    """An item somebody wants enqueued. One with a `key` that was ever used in its queue stands for the one that used
+    it."""
 
     queue: str
     item: Item
@@ -53,6 +63,59 @@ class NewItem(msgspec.Struct, frozen=True, kw_only=True):
     surface: str = KIND
     type: str | None = None
     key: str | None = None
+
+
+def acking(token: str | None = None, artifact: bytes | None = None, report: Report | None = None) -> Judge:
+    """The worker has done it, if it still holds it; what it says for the second time changes nothing."""
+
+    def judged(run: Run, now: datetime) -> Move | None:
+        if is_acked(run, token):
+            return None
+        refuse_stale(run, token)
+        return acked(run, now, artifact, report)
+
+    return judged
+
+
+def failing(
+    error: str,
+    token: str | None = None,
+    *,
+    delay: timedelta = timedelta(0),
+    is_final: bool = False,
+    report: Report | None = None,
+) -> Judge:
+    """The worker could not do it, if it still holds it."""
+
+    def judged(run: Run, now: datetime) -> Move:
+        refuse_stale(run, token)
+        return failed(run, now, error, delay=delay, is_final=is_final, report=report)
+
+    return judged
+
+
+def redriving(states: Collection[State], after: timedelta = timedelta(0), payload: Any = msgspec.UNSET) -> Judge:
+    """It is put back if it ended like this, to come due after so long, with another payload if one is given."""
+
+    def judged(run: Run, now: datetime) -> Move:
+        if run.state not in states:
+            raise InvalidState(f"the item is {run.state}; there is nothing to put back")
+        item = None if payload is msgspec.UNSET else msgspec.structs.replace(item_of(run), payload=payload)
+        return redriven(run, now, now + after, item)
+
+    return judged
+
+
+def _releasing(token: str | None) -> Judge:
+    def judged(run: Run, now: datetime) -> Move:
+        refuse_stale(run, token)
+        return released(run, now)
+
+    return judged
+
+
+def _forgotten(run_id: int) -> AlreadyExists:
+    return AlreadyExists(f"the key was used by item {run_id}, which ended long ago and is forgotten; take another")
 
 
 class QueueVerbs:
@@ -65,9 +128,11 @@ class QueueVerbs:
         self._observers = observers
         self._alarm = alarm
         self._news: dict[str, set[asyncio.Event]] = {}
+        self._is_closed = False
 
-    async def enqueue(self, new: Sequence[NewItem]) -> list[tuple[Run, bool]]:
-        """Add items, all in one step. Answers for each the run that stands for it, and whether it is new."""
+    async def enqueue(self, new: Sequence[NewItem]) -> list[tuple[Run | AlreadyExists, bool]]:
+        """Add items, all in one step. Answers for each the run that stands for it, and whether it is new; AlreadyExists
+        in place of one that stood for it and is forgotten by now."""
         await self._ids.ensure(len(new))
         now = self._clock.now()
         made = [self._made(one, now) for one in new]
@@ -76,7 +141,7 @@ class QueueVerbs:
         if earlier := [id for id in ids if id not in runs]:
             runs |= {run.id: run for run in await self._store.get_runs(earlier)}
         self.tell({one.run.queue for one in made})
-        return [(runs.get(id, one.run), id == one.run.id) for id, one in zip(ids, made, strict=True)]
+        return [(runs.get(id) or _forgotten(id), id == one.run.id) for id, one in zip(ids, made, strict=True)]
 
     def _made(self, new: NewItem, now: datetime) -> Enqueued:
         run = new_item(
@@ -92,7 +157,8 @@ class QueueVerbs:
         if new.key is None:
             return Enqueued(run)
         # What the key stands for is the run; nobody asks whether a second request was alike.
-        return Enqueued(run, IdempotencyRecord(SCOPE, new.key, b"", 0, str(run.id).encode(), now))
+        key = stored_key(new.queue, new.key)
+        return Enqueued(run, IdempotencyRecord(SCOPE, key, b"", 0, str(run.id).encode(), now))
 
     async def pull(
         self,
@@ -105,13 +171,17 @@ class QueueVerbs:
         wait: timedelta = timedelta(0),
         types: tuple[str, ...] = (),
         order: PullOrder = PullOrder.DUE,
+        hung_up: HungUp | None = None,
     ) -> list[Run]:
         """Hand due items out to a worker; if there are none, wait for some up to so long. `now` is the worker's clock,
-        if it has one of its own."""
+        if it has one of its own. What was meant for a worker that has hung up meanwhile is given back."""
         name = stored_queue(queue)
         until = self._clock.now() + wait
         news = asyncio.Event()
         self._news.setdefault(name, set()).add(news)
+        gone = None if hung_up is None else asyncio.ensure_future(hung_up())
+        if gone is not None:
+            gone.add_done_callback(lambda _: news.set())
         try:
             while True:
                 news.clear()
@@ -125,17 +195,33 @@ class QueueVerbs:
                     until=at + lease,
                     types=types,
                     order=order,
+                    at=at,
                 )
-                if (runs := await self._store.pull(asked)) or at >= until:
+                runs = await self._store.pull(asked)
+                if gone is not None and gone.done():
+                    return await self._give_back(runs)
+                if runs or at >= until or self._is_closed:
                     return runs
                 due_at = await self._store.next_due_at([name])
                 later = at + _LOOK_AGAIN
                 wake_at = min(until, later if due_at is None or due_at <= at else min(due_at, later))
                 await rest(self._clock, news, wake_at - at)
         finally:
+            if gone is not None:
+                gone.cancel()
             self._news[name].discard(news)
             if not self._news[name]:
                 del self._news[name]
+
+    async def _give_back(self, runs: Sequence[Run]) -> list[Run]:
+        if runs:
+            await self.move_many({run.id: _releasing(lease_token(run)) for run in runs})
+        return []
+
+    def close(self) -> None:
+        """Nobody is kept waiting any more."""
+        self._is_closed = True
+        self.tell(self._news)
 
     def tell(self, queues: Iterable[str]) -> None:
         """There may be something new in these queues."""
@@ -150,16 +236,11 @@ class QueueVerbs:
             raise NotFound(f"there is no item {run_id}")
         return found[0]
 
-    async def ack(self, run_id: int, token: str | None = None, artifact: bytes | None = None) -> Run:
+    async def ack(
+        self, run_id: int, token: str | None = None, artifact: bytes | None = None, report: Report | None = None
+    ) -> Run:
         """The worker has done it. One that was acknowledged already is answered as it is."""
-
-        def judged(run: Run, now: datetime) -> Move | None:
-            if run.state is State.SUCCESS and token is None:
-                return None
-            refuse_stale(run, token)
-            return acked(run, now, artifact)
-
-        return await self._move(run_id, judged)
+        return await self._move(run_id, acking(token, artifact, report))
 
     async def fail(
         self,
@@ -171,30 +252,22 @@ class QueueVerbs:
         is_final: bool = False,
     ) -> Run:
         """The worker could not do it."""
+        return await self._move(run_id, failing(error, token, delay=delay, is_final=is_final))
 
-        def judged(run: Run, now: datetime) -> Move:
-            refuse_stale(run, token)
-            return failed(run, now, error, delay=delay, is_final=is_final)
-
-        return await self._move(run_id, judged)
-
-    async def extend(self, run_id: int, lease: timedelta, token: str | None = None) -> Run:
+    async def extend(
+        self, run_id: int, lease: timedelta, token: str | None = None, report: Report | None = None
+    ) -> Run:
         """The worker needs that much longer from now on."""
 
         def judged(run: Run, now: datetime) -> Move:
             refuse_stale(run, token)
-            return extended(run, now + lease)
+            return extended(run, now + lease, report)
 
         return await self._move(run_id, judged)
 
     async def release(self, run_id: int, token: str | None = None) -> Run:
         """The worker gives it back untouched; it counts as no failure."""
-
-        def judged(run: Run, now: datetime) -> Move:
-            refuse_stale(run, token)
-            return released(run, now)
-
-        return await self._move(run_id, judged)
+        return await self._move(run_id, _releasing(token))
 
     async def redrive(self, run_id: int) -> Run:
         """Put a dead letter back with all its attempts before it."""

@@ -22,6 +22,8 @@ from ksana.engine.contexts import Contexts
 from ksana.engine.lineage import Lineage, Parent
 
 _JOB_STEPS = frozenset({"job", "task"})
+# A chain may name itself, directly or by way of others.
+_DEEPEST = 20
 
 
 class Steps:
@@ -69,6 +71,15 @@ class Steps:
         if step.kind == items.KIND:
             return await self._brancher.item(run, config)
         return await self._execute(claimed, parent, step, scope, config)
+
+    async def _hand_over(self, run: Run, step: Step, config: dict[str, Any]) -> Outcome:
+        depth, above = 0, run.parent_id
+        while above is not None:
+            depth += 1
+            above = (await self._lineage.parents([above]))[above].run.parent_id
+        if depth > _DEEPEST:
+            return Outcome(Verdict.FAIL, error=f"chains run within chains at most {_DEEPEST} deep; is this one its own?")
+        return await (self._brancher.sub_chain if step.kind == CHAIN else self._brancher.job)(run, config)
 
     async def _whole(self, claimed: Claimed) -> Outcome:
         """A run of a job, of which a chain's branches."""

@@ -127,7 +127,7 @@ class PostgresTx:
         return [row[0] for row in await self.rows(change, ids=ids, epoch=epoch, **values)]
 
     async def claim(self, claim: Claim) -> list[Row]:
-        if len(set(claim.queues)) > 1:
+        if len(set(claim.queues)) != 1:
             return await claim_by_priority(self, claim)
         rows = await self.rows(
             CLAIM_DUE, queue=claim.queues[0], now=to_micros(claim.now), limit=claim.limit, node_id=claim.node_id

@@ -18,7 +18,8 @@ async def test_nodes_are_listed_with_their_leases(world: World) -> None:
 
 
 async def test_the_kinds_of_target_are_listed(world: World) -> None:
-    assert await world.seen("/api/v2/targets") == ["echo", "fail", "http", "noop", "python", "sleep"]
+    kinds = ["chain", "echo", "fail", "http", "job", "noop", "print", "python", "sleep", "task", "wait"]
+    assert await world.seen("/api/v2/targets") == kinds
 
 
 async def test_the_version_is_told(world: World) -> None:

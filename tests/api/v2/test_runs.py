@@ -40,6 +40,8 @@ async def test_a_run_by_hand_is_shown_whole_before_and_after(world: World) -> No
         "duration_ms": None,
         "error": "",
         "progress": None,
+        "parent_id": None,
+        "step": None,
         "input": {"who": "you"},
     }
     assert answer.json() == waiting

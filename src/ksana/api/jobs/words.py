@@ -23,6 +23,7 @@ _UNFINISHED: Final[dict[State, RunStatus]] = {
     State.RUNNING: "running",
     # The call was made; how it ends is not known yet.
     State.CALLBACK_PENDING: "running",
+    State.STOPPING: "running",
     State.RETRYING: "retrying",
 }
 RUN_STATUS: Final[dict[State, RunStatus]] = {**_UNFINISHED, **END_STATUS}

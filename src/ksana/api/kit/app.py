@@ -172,6 +172,7 @@ class _App:
             services=self._services,
             idempotency=claim_of(headers, method, scope["path"], raw, principal) if route.creates else None,
             raw=raw,
+            receive=receive,
         )
         return await self._run(route, call)
 

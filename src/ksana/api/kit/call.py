@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
 import msgspec
+from starlette.types import Receive
 
 from ksana.api.kit.etag import IfMatch, parse_if_match
 from ksana.domain.errors import InvalidArgument
@@ -41,7 +43,18 @@ class Call(Generic[B, Q]):
     """One request, parsed: `body` and `query` have the types the route declares, or are None. `raw` is the body as it
     came."""
 
-    __slots__ = ("body", "headers", "idempotency", "path", "principal", "query", "raw", "request_id", "services")
+    __slots__ = (
+        "_receive",
+        "body",
+        "headers",
+        "idempotency",
+        "path",
+        "principal",
+        "query",
+        "raw",
+        "request_id",
+        "services",
+    )
 
     def __init__(
         self,
@@ -55,6 +68,7 @@ class Call(Generic[B, Q]):
         services: Any,
         idempotency: IdempotencyClaim | None,
         raw: bytes = b"",
+        receive: Receive | None = None,
     ) -> None:
         self.path = path
         self.query = query
@@ -65,6 +79,7 @@ class Call(Generic[B, Q]):
         self.services = services
         self.idempotency = idempotency
         self.raw = raw
+        self._receive = receive
 
     def text(self, name: str) -> str:
         """A path parameter declared as `{name}` or `{name:uuid}`."""
@@ -82,6 +97,14 @@ class Call(Generic[B, Q]):
         """A request header."""
         value = self.headers.get(name.lower().encode())
         return None if value is None else value.decode("latin-1")
+
+    async def hung_up(self) -> None:
+        """Return once the caller has hung up. Only for routes that read a body: it must have been read whole."""
+        if self._receive is None:
+            await asyncio.Event().wait()
+            return
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
 
     def if_match(self) -> IfMatch | None:
         """The If-Match condition, if there is one."""

@@ -1,4 +1,5 @@
-"""`/openapi.json` and `/docs`: the description, and our own page that shows it without asking anyone else."""
+"""`/openapi.json` and `/docs`: the description, and our own page that shows it without asking anyone else. Both are
+also found where other servers have them."""
 
 from __future__ import annotations
 
@@ -12,6 +13,9 @@ _CSP: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+_DESCRIPTIONS: Final = ("/openapi.json", "/v3/api-docs")
+# Relative, so that they hold under any prefix a proxy adds.
+_PAGES: Final = {"/swagger-ui.html": "docs", "/swagger-ui/index.html": "../docs"}
 _FILES: Final = (
     ("/docs", "index.html", "text/html; charset=utf-8"),
     ("/docs/docs.css", "docs.css", "text/css; charset=utf-8"),
@@ -22,7 +26,8 @@ _FILES: Final = (
 def docs_surface(description: bytes) -> Surface:
     """The routes that show an encoded OpenAPI description."""
     folder = resources.files("ksana.api.kit") / "docs_page"
-    routes: list[Route[None, None]] = [_fixed("/openapi.json", description, "application/json")]
+    routes: list[Route[None, None]] = [_fixed(path, description, "application/json") for path in _DESCRIPTIONS]
+    routes += [_moved(path, to) for path, to in _PAGES.items()]
     routes += [_fixed(path, (folder / name).read_bytes(), media_type) for path, name, media_type in _FILES]
     return Surface("docs", routes, strict_query=False)
 
@@ -40,3 +45,13 @@ def _fixed(path: str, content: bytes, media_type: str) -> Route[None, None]:
 
     handler: Handler[None, None] = show
     return Route("GET", path, handler, PUBLIC, media_type=media_type, hidden=True, name=path.strip("/"))
+
+
+def _moved(path: str, to: str) -> Route[None, None]:
+    reply = Reply(None, 302, {"Location": to})
+
+    async def show(call: Call[None, None]) -> Reply:
+        return reply
+
+    handler: Handler[None, None] = show
+    return Route("GET", path, handler, PUBLIC, hidden=True, name=path.strip("/"))

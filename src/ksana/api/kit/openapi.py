@@ -149,7 +149,7 @@ class _Operation:
             good["content"] = {route.media_type: {"schema": self._schemas.of(route.response)}}
         elif route.media_type != "application/json":
             good["content"] = {route.media_type: {"schema": {"type": "string"}}}
-        responses: Json = {str(route.status): good}
+        responses: Json = {str(status): good for status in (route.status, route.other_status) if status is not None}
         codes: dict[int, set[str]] = {500: {"INTERNAL"}}
         for error in self._errors():
             codes.setdefault(status_of(error), set()).add(error.code)

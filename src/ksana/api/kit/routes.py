@@ -76,6 +76,8 @@ class Route(Generic[B, Q]):
     response: Any = None
     query: type[Q] | None = None
     status: int = 200
+    other_status: int | None = None
+    """Another status of success, with the same kind of body."""
     summary: str = ""
     creates: bool = False
     """A creating POST: honours Idempotency-Key."""

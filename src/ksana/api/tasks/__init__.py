@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ksana.api.kit import ErrorStyle, Surface
-from ksana.api.tasks import callbacks, runs, system, tasks
+from ksana.api.tasks import callbacks, one_node, runs, system, tasks
 
 
 def surface() -> Surface:
     """The routes of this surface."""
-    routes = [*tasks.routes(), *runs.routes(), *callbacks.routes(), *system.routes()]
+    routes = [*tasks.routes(), *runs.routes(), *one_node.routes(), *callbacks.routes(), *system.routes()]
     return Surface(
         "tasks",
         routes,

@@ -73,6 +73,7 @@ _STATUSES: Final = {
     State.RUNNING: RunStatus.RUNNING,
     State.RETRYING: RunStatus.RETRYING,
     State.CALLBACK_PENDING: RunStatus.CALLBACK_PENDING,
+    State.STOPPING: RunStatus.RUNNING,
     State.SUCCESS: RunStatus.SUCCESS,
     State.FAILED: RunStatus.FAILED,
     State.TIMEOUT: RunStatus.TIMEOUT,

@@ -12,6 +12,7 @@ from ksana.api.kit import Input, Timestamp, timestamp
 from ksana.domain.callbacks import CallbackRecord, CallbackStatus, Progress
 from ksana.domain.jobs import Job
 from ksana.domain.outcomes import Exchange, Verdict
+from ksana.domain.plans import CHAIN
 from ksana.domain.queries import FireRecord, Minute
 from ksana.domain.runs import Attempt, Run, Trigger
 from ksana.domain.states import Reason, State
@@ -32,7 +33,8 @@ class ProgressView(msgspec.Struct, frozen=True):
 
 
 class RunView(msgspec.Struct, frozen=True, kw_only=True):
-    """A run. `planned_at` is the instant it stands for, the same over all attempts; `fence` rises with every move."""
+    """A run. `planned_at` is the instant it stands for, the same over all attempts; `fence` rises with every move.
+    `step` is its place in the run `parent_id`. The `input` of a chain's run are its parameters."""
 
     id: int
     job_id: int | None
@@ -58,7 +60,18 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: int | None
     error: str
     progress: ProgressView | None
+    parent_id: int | None
+    step: str | None
     input: Any
+
+
+class _Given(msgspec.Struct, frozen=True):
+    """What of a chain's plan was given by whoever started it; the rest is the definition."""
+
+    params: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+_given = msgspec.json.Decoder(_Given).decode
 
 
 class BodyView(msgspec.Struct, frozen=True):
@@ -180,8 +193,14 @@ def show_run(run: Run, job: Job | None, progress: Progress | None = None) -> Run
         duration_ms=_millis(run.started_at, run.ended_at),
         error=run.error,
         progress=None if progress is None else _progress(progress),
-        input=None if run.input is None else msgspec.Raw(run.input),
+        parent_id=run.parent_id,
+        step=run.step,
+        input=None if run.input is None else _input(run, run.input),
     )
+
+
+def _input(run: Run, input: bytes) -> msgspec.Raw:
+    return _given(input).params if run.kind == CHAIN else msgspec.Raw(input)
 
 
 def _progress(progress: Progress) -> ProgressView:

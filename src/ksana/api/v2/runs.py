@@ -31,9 +31,11 @@ _LONGEST_CHART = timedelta(days=31)
 
 
 class JobRunsQuery(PageQuery, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which runs. `since` and `until` bound when it ended, or is due while it has not. `before_id` continues a list."""
+    """Which runs. `since` and `until` bound when it ended, or is due while it has not. `before_id` continues a list.
+    Runs that are parts of others are left out unless `children` or `parent_id` asks for them."""
 
     parent_id: int | None = None
+    children: bool = False
     surface: str | None = None
     state: list[State] = msgspec.field(default_factory=list)
     kind: str | None = None
@@ -74,6 +76,7 @@ async def _page(services: Services, query: JobRunsQuery, job_id: int | None) -> 
         job_id=job_id,
         job_name=query.name,
         parent_id=query.parent_id,
+        is_child=None if query.children or query.parent_id is not None else False,
         states=frozenset(query.state),
         kind=query.kind,
         tag=query.tag,
@@ -91,7 +94,7 @@ async def _page(services: Services, query: JobRunsQuery, job_id: int | None) -> 
 
 
 async def get(call: Call[None, None]) -> RunView:
-    return await _one(call.services, await call.services.engine.runs.get(call.number("id")))
+    return await shown_run(call.services, await call.services.engine.runs.get(call.number("id")))
 
 
 async def attempts(call: Call[None, None]) -> list[AttemptView]:
@@ -112,13 +115,17 @@ async def callbacks(call: Call[None, None]) -> list[CallbackView]:
 
 
 async def cancel(call: Call[None, None]) -> RunView:
-    """End a run that is not over yet."""
-    return await _one(call.services, await call.services.engine.runs.cancel(call.number("id")))
+    """End a run that is not over yet. A chain is asked to stop, which takes a moment."""
+    engine = call.services.engine
+    run = await engine.runs.get(call.number("id"))
+    if run.state.is_final:
+        raise InvalidState(f"run {run.id} is {run.state}; there is nothing to cancel")
+    return await shown_run(call.services, await engine.chains.cancel(run.id))
 
 
 async def retry(call: Call[None, None]) -> RunView:
-    """Try a run again that has ended without success."""
-    return await _one(call.services, await call.services.engine.runs.rerun(call.number("id")))
+    """Try a run again that has ended without success; of a chain all steps that did, and with a step its chain."""
+    return await shown_run(call.services, await call.services.engine.chains.rerun(call.number("id")))
 
 
 async def minutes(call: Call[None, MinutesQuery]) -> list[MinuteView]:
@@ -134,7 +141,8 @@ async def minutes(call: Call[None, MinutesQuery]) -> list[MinuteView]:
     return [show_minute(minute) for minute in await services.engine.store.minutes(since, until)]
 
 
-async def _one(services: Services, run: Run) -> RunView:
+async def shown_run(services: Services, run: Run) -> RunView:
+    """A run as it is shown."""
     [view] = await _shown(services, [run])
     return view
 

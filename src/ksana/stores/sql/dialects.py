@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ksana.stores.sql.chain_views import chain_views
+from ksana.stores.sql.queue_views import queue_views
 from ksana.stores.sql.views import MYSQL_SPELLING, POSTGRES_SPELLING, SQLITE_SPELLING, TEXT_FUNCTION, views
 
 _READY = "state IN ('SCHEDULED', 'RETRYING')"
@@ -53,6 +54,7 @@ SQLITE = Dialect(
         "by_ready": "INDEXED BY ksana_runs_ready",
         "by_live": "INDEXED BY ksana_runs_live",
         "by_ended": "INDEXED BY ksana_runs_ended",
+        "by_deadline": "INDEXED BY ksana_runs_deadline",
         "int": "INTEGER",
         "code": "TEXT",
         "name": "TEXT",
@@ -69,6 +71,7 @@ SQLITE = Dialect(
         "position": "instr",
         **views(SQLITE_SPELLING),
         **chain_views(SQLITE_SPELLING),
+        **queue_views(SQLITE_SPELLING),
     },
 )
 
@@ -81,6 +84,7 @@ POSTGRES = Dialect(
         "by_ready": "",
         "by_live": "",
         "by_ended": "",
+        "by_deadline": "",
         "int": "BIGINT",
         # Text sorts the same on every server, and the same as in the other databases.
         "code": 'TEXT COLLATE "C"',
@@ -99,6 +103,7 @@ POSTGRES = Dialect(
         "position": "strpos",
         **views(POSTGRES_SPELLING, TEXT_FUNCTION),
         **chain_views(POSTGRES_SPELLING),
+        **queue_views(POSTGRES_SPELLING),
     },
 )
 
@@ -144,6 +149,7 @@ _INNODB = {
     "by_ready": "FORCE INDEX (ksana_runs_ready)",
     "by_live": "FORCE INDEX (ksana_runs_live)",
     "by_ended": "FORCE INDEX (ksana_runs_ended)",
+    "by_deadline": "FORCE INDEX (ksana_runs_deadline)",
     "int": "BIGINT",
     "code": "VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin",
     "name": "VARCHAR(255)",
@@ -156,6 +162,7 @@ _INNODB = {
     "position": "INSTR",
     **views(MYSQL_SPELLING),
     **chain_views(MYSQL_SPELLING),
+    **queue_views(MYSQL_SPELLING),
 }
 
 MYSQL = _innodb("mysql", "utf8mb4_0900_bin")

@@ -130,12 +130,16 @@ async def steer(
     families.drop([parent_id])
     if not moves:
         return []
+    if (above := parent[0].parent_id) is not None:
+        # A parent that was over may go on: whatever is known of the family above, here or elsewhere, is no longer so.
+        await progress.lock([above])
+        families.drop([above])
     await apply_moves(tx, prepare(moves))
     told = await progress.with_jobs(moves)
     own = [(move, job) for move, job in told if move.run.id == parent_id]
     await progress.alert(own)
-    above = await progress.follow([move.run for move, _ in own if move.run.state.is_final])
-    return [*told, *above.moves]
+    followed = await progress.follow([move.run for move, _ in own if move.run.state.is_final])
+    return [*told, *followed.moves]
 
 
 class _Progress:

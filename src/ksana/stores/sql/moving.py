@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from ksana.domain.moves import Move
-from ksana.domain.states import FINAL, State
+from ksana.domain.states import FINAL, Reason, State
 from ksana.stores.sql.kept import keep
 from ksana.stores.sql.rows import (
     About,
@@ -33,7 +33,7 @@ from ksana.stores.sql.statements import (
 from ksana.stores.sql.tx import Told, Tx
 
 _NO_RUNS: frozenset[int] = frozenset()
-_PLANS = RUNS.only("id", "input")
+_INPUTS = RUNS.only("id", "input")
 
 Key = tuple[int, int]
 """A run and its epoch."""
@@ -49,6 +49,7 @@ class Moves(NamedTuple):
     exchanges: list[tuple[Any, ...]]
     taken: list[tuple[Any, ...]]
     kept: list[tuple[Key, tuple[Any, ...]]]
+    inputs: list[tuple[Key, tuple[Any, ...]]]
     branches: list[Move]
     parents: frozenset[int]
     """Runs whose children come to an end by these moves, or go on after they had."""
@@ -86,12 +87,13 @@ def prepare(moves: Sequence[Move]) -> Moves:
         for key, m in tried.items()
         if m.artifact is not None or m.checkpoint is not None
     ]
+    inputs = [(key, (m.run.id, m.input)) for key, m in tried.items() if m.input is not None]
     branches = [m for m in tried.values() if m.branch is not None]
     parents = frozenset(
         [p for m in tried.values() if (p := m.run.parent_id) is not None and (m.run.state in FINAL or goes_on(m))]
     )
     # By rising epoch, so that two moves of one run follow each other.
-    return Moves(tried, sorted(alike.values(), key=_epoch), attempts, exchanges, taken, kept, branches, parents)
+    return Moves(tried, sorted(alike.values(), key=_epoch), attempts, exchanges, taken, kept, inputs, branches, parents)
 
 
 def goes_on(move: Move) -> bool:
@@ -122,6 +124,8 @@ async def apply_moves(tx: Tx, moves: Moves) -> tuple[frozenset[int], int]:
         await tx.insert_new(TAKEN, moves.taken)
     if moves.kept:
         await keep(tx, [row for _, row in moves.kept])
+    if moves.inputs:
+        await tx.update(_INPUTS, [row for _, row in moves.inputs])
     if moves.branches:
         await _branch(tx, moves.branches)
     if freed := {m.run.job_id for m in moves.tried.values() if m.frees_slot and m.run.job_id is not None}:
@@ -137,6 +141,7 @@ def _only(moves: Moves, won: set[Key]) -> Moves:
         [row for row in moves.exchanges if tuple(row[:2]) in won],
         [row for row in moves.taken if tuple(row[1:]) in won],
         [(key, row) for key, row in moves.kept if key in won],
+        [(key, row) for key, row in moves.inputs if key in won],
         [move for move in moves.branches if (move.run.id, move.epoch) in won],
         moves.parents,
     )
@@ -146,7 +151,7 @@ async def _branch(tx: Tx, moves: Sequence[Move]) -> None:
     """Add the children of runs that hand their work over, and the plan by which they were made."""
     branches = [(move.run.id, move.branch) for move in moves if move.branch is not None]
     await tx.insert(CHAINS, [(run_id, 0) for run_id, _ in branches])
-    await tx.update(_PLANS, [(run_id, branch.plan) for run_id, branch in branches])
+    await tx.update(_INPUTS, [(run_id, branch.plan) for run_id, branch in branches])
     if rows := [run_to_row(child) for _, branch in branches for child in branch.children]:
         await tx.insert(RUNS, rows)
 
@@ -174,7 +179,7 @@ async def _end(tx: Tx, change: Change, told: Told) -> Collection[int]:
 
 
 async def _move(tx: Tx, change: Change, ids: list[int]) -> list[int]:
-    if change.ended_at is None:
+    if change.ended_at is None or change.reason == Reason.OPERATOR.value:
         await _set_last_attempts_apart(tx, ids)
     return await tx.swap(
         MOVE_RUNS,
@@ -192,7 +197,7 @@ async def _move(tx: Tx, change: Change, ids: list[int]) -> list[int]:
 
 
 async def _set_last_attempts_apart(tx: Tx, ids: list[int]) -> None:
-    """A run that goes on after it had ended: what ended it then was not the last attempt."""
+    """A run that goes on after it had ended, or ends again by hand: what ended it then does not end it now."""
     if rows := await tx.rows(LAST_ATTEMPTS_OF_RUNS, ids=ids):
         await tx.insert_new(ATTEMPTS, [attempt_row_from_last(row)[: len(ATTEMPTS.names)] for row in rows])
         await tx.run(FORGET_LAST_ATTEMPTS, ids=[row[0] for row in rows])

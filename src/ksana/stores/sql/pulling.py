@@ -60,6 +60,6 @@ async def pull(tx: Tx, pull: Pull) -> list[Run]:
         ids=[run.id for run in chosen],
         holder=pull.holder,
         until=to_micros(pull.until),
-        now=to_micros(pull.now),
+        now=to_micros(pull.begun_at),
     )
     return [pulled(run, pull) for run in chosen]

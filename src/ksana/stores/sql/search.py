@@ -120,6 +120,14 @@ def _run_conditions(query: RunQuery) -> _Where:
         where.add("COALESCE(r.reason, '') IN (:reasons*)", reasons=sorted(reason or "" for reason in query.reasons))
     if query.kind is not None:
         where.add("r.kind = :kind", kind=query.kind)
+    if query.queue is not None:
+        where.add("r.queue = :queue", queue=query.queue)
+    if query.steps:
+        where.add("r.step IN (:steps*)", steps=sorted(query.steps))
+    if query.holder is not None:
+        where.add("r.holder = :holder", holder=query.holder)
+    if query.error:
+        where.add("{position}(r.error, :error) > 0", error=query.error)
     if query.tag is not None:
         where.add("EXISTS (SELECT 1 FROM ksana_tags t WHERE t.job_id = r.job_id AND t.tag = :tag)", tag=query.tag)
     if query.job_name:

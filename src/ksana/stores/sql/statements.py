@@ -225,6 +225,22 @@ PULL_ITEMS = Statement(
     " node_id = NULL, holder = :holder, deadline_at = :until, started_at = COALESCE(started_at, :now)"
     " WHERE id IN (:ids*)"
 )
+_PULLED = "queue >= :first AND queue < :last"
+COUNT_QUEUED = Statement(
+    "SELECT queue, COUNT(*), SUM(CASE WHEN due_at <= :now THEN 1 ELSE 0 END), MIN(due_at) FROM ksana_runs {by_ready}"
+    f" WHERE {{ready}} AND {_PULLED} GROUP BY queue"
+)
+COUNT_HELD = Statement(
+    # Whoever holds an item holds it until some instant.
+    "SELECT queue, COUNT(*) FROM ksana_runs {by_deadline} WHERE deadline_at > 0 AND state = 'RUNNING'"
+    f" AND {_PULLED} GROUP BY queue"
+)
+_DEAD = f"FROM ksana_runs {{by_ended}} WHERE state = 'DEAD_LETTER' AND ended_at IS NOT NULL AND {_PULLED}"
+COUNT_DEAD_ITEMS = Statement(f"SELECT queue, COUNT(*) {_DEAD} GROUP BY queue")
+DEAD_BY_ERROR = Statement(
+    f"SELECT queue, error, COUNT(*), MIN(ended_at), MAX(ended_at), MAX(id) {_DEAD} GROUP BY queue, error"
+    " ORDER BY 3 DESC, queue, error LIMIT :limit"
+)
 
 # Families
 

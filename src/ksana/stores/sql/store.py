@@ -17,7 +17,7 @@ from ksana.domain.jobs import Job
 from ksana.domain.keys import StoredKey
 from ksana.domain.moves import Kept, Move
 from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, NodeInfo, Retention, Turn
-from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, RunQuery
+from ksana.domain.queries import Counts, ErrorGroup, FireRecord, JobQuery, Minute, Page, QueueCounts, RunQuery
 from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import State
 from ksana.domain.steering import Steer
@@ -33,6 +33,7 @@ from ksana.stores.sql import (
     nodes,
     outbox,
     pulling,
+    queues,
     reading,
     search,
     sequences,
@@ -141,6 +142,12 @@ class SqlStore:
 
     async def pull(self, pull: Pull) -> list[Run]:
         return await self._write(lambda tx: pulling.pull(tx, pull))
+
+    async def queue_counts(self, now: datetime) -> list[QueueCounts]:
+        return await self._read(lambda tx: queues.queue_counts(tx, now))
+
+    async def dead_by_error(self, queue: str | None, limit: int) -> list[ErrorGroup]:
+        return await self._read(lambda tx: queues.dead_by_error(tx, queue, limit))
 
     async def steer(self, parent_id: int, decide: Steer, hooks: Sequence[str] = ()) -> list[tuple[Move, Job | None]]:
         return await self._write(lambda tx: families.steer(tx, self._catalog, self._families, parent_id, decide, hooks))

@@ -1,0 +1,81 @@
+"""From what is said of a new item to what the engine enqueues. Everything that is wrong is said at once."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from ksana.api.queue.item_shapes import NewJob
+from ksana.api.queue.words import GOVERNANCE, PRIORITIES, SURFACE, key_of
+from ksana.domain.errors import InvalidArgument, Problem
+from ksana.domain.items import Item
+from ksana.domain.times import parse_instant
+from ksana.engine.queue_verbs import NewItem
+
+# Room behind it for every retry there may be.
+_LAST: Final = datetime(9000, 1, 1, tzinfo=UTC)
+_OBJECT: Final = ("object_type", "object_id", "action")
+_REQUIRED: Final = "is required"
+
+
+def read_new_job(body: NewJob, now: datetime, header_key: str | None = None) -> NewItem:
+    """The item a request asks for. `header_key` is its Idempotency-Key, if it has one."""
+    problems: list[Problem] = []
+    is_about_object = any(getattr(body, name) is not None for name in _OBJECT)
+    due_at = _due_at(body, now, problems)
+    _check_object(body, problems) if is_about_object else _check_free(body, problems)
+    if problems:
+        raise InvalidArgument(problems)
+    key = body.idempotency_key
+    extras: dict[str, Any] = {}
+    if is_about_object:
+        extras = {name: getattr(body, name) for name in _OBJECT}
+        key = key or key_of(extras["object_id"], extras["action"], due_at or now)
+    else:
+        key = key or header_key
+    if key is not None:
+        extras["idempotency_key"] = key
+    return NewItem(
+        queue=body.queue or GOVERNANCE,
+        item=Item(body.payload, body.max_attempts, extras),
+        due_at=due_at,
+        priority=PRIORITIES[body.priority],
+        surface=SURFACE,
+        type=f"{body.object_type}.{body.action}" if is_about_object else body.type,
+        key=key,
+    )
+
+
+def _check_object(body: NewJob, problems: list[Problem]) -> None:
+    problems += [Problem(name, _REQUIRED) for name in (*_OBJECT, "run_at") if getattr(body, name) is None]
+    if body.delay_sec is not None:
+        problems.append(Problem("delay_sec", "does not go with an object; say run_at"))
+    if body.type is not None:
+        problems.append(Problem("type", "does not go with an object; it is made of object_type and action"))
+
+
+def _check_free(body: NewJob, problems: list[Problem]) -> None:
+    if body.queue is None:
+        problems.append(Problem("queue", "is required, or else object_type, object_id, action and run_at"))
+    elif body.queue == GOVERNANCE:
+        problems += [Problem(name, f"is required in the queue {GOVERNANCE}") for name in _OBJECT]
+    if body.run_at is not None and body.delay_sec is not None:
+        problems.append(Problem("delay_sec", "does not go with run_at; say one of them"))
+
+
+def _due_at(body: NewJob, now: datetime, problems: list[Problem]) -> datetime | None:
+    if body.delay_sec is not None:
+        return now + timedelta(seconds=body.delay_sec)
+    if body.run_at is None:
+        return None
+    try:
+        run_at = parse_instant(body.run_at, "run_at")
+    except InvalidArgument as error:
+        problems += error.problems
+        return None
+    # In whole seconds: whoever says the current second does not mean the past.
+    if run_at < now.replace(microsecond=0):
+        problems.append(Problem("run_at", "lies in the past; it must be now or later"))
+    elif run_at >= _LAST:
+        problems.append(Problem("run_at", "must lie before the year 9000"))
+    return run_at

@@ -1,0 +1,208 @@
+"""What workers say of items they hold: done, failed, still at it, given back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from ksana.api.kit import Call, Input, Route, Scope
+from ksana.api.queue.handing_out import DEFAULT_LEASE_SECONDS, LeaseSeconds
+from ksana.api.queue.item_shapes import (
+    MOST,
+    Instant,
+    JobId,
+    JobView,
+    LeaseToken,
+    Results,
+    show_answer,
+    show_job,
+)
+from ksana.api.queue.words import run_id_of
+from ksana.api.services import Services
+from ksana.domain.errors import InvalidArgument, InvalidState, KsanaError, NotFound, Problem, StaleLease
+from ksana.domain.items import Report
+from ksana.domain.runs import Run
+from ksana.domain.times import parse_instant
+from ksana.engine.queue_verbs import Judge, QueueVerbs, acking, failing
+
+_MONTH = 30 * 86_400
+_SAID_FAILED = "the worker said that it failed"
+
+ErrorText = Annotated[str, msgspec.Meta(min_length=1, max_length=100_000, description="its first 1,024 signs are kept")]
+
+
+class AckInput(Input, frozen=True):
+    """How an item ended. `failed` ends it without another try. `output` is what is handed on, for example to the steps
+    of a chain; `next_action_at` when the object wants to be seen to next."""
+
+    result: Literal["succeeded", "failed"] = "succeeded"
+    error: ErrorText | None = None
+    audit_event_id: Annotated[str, msgspec.Meta(min_length=1, max_length=255)] | None = None
+    next_action_at: Instant | None = None
+    output: Any = msgspec.UNSET
+    lease_token: LeaseToken | None = None
+
+
+class AckOne(AckInput, frozen=True, kw_only=True):
+    job_id: JobId
+
+
+class AckMany(Input, frozen=True):
+    jobs: Annotated[list[AckOne], msgspec.Meta(min_length=1, max_length=MOST)]
+
+
+class FailInput(Input, frozen=True):
+    """Why an item could not be done, and when to try again; never, if it is not `retryable`."""
+
+    error: ErrorText
+    retry_delay_sec: Annotated[float, msgspec.Meta(ge=0, le=_MONTH)] = 0
+    retryable: bool = True
+    lease_token: LeaseToken | None = None
+
+
+class FailOne(FailInput, frozen=True, kw_only=True):
+    job_id: JobId
+
+
+class FailMany(Input, frozen=True):
+    jobs: Annotated[list[FailOne], msgspec.Meta(min_length=1, max_length=MOST)]
+
+
+class HeartbeatInput(Input, frozen=True):
+    """The worker is still at it and needs so much longer from now on; `progress` is anything it wants remembered."""
+
+    lease_sec: LeaseSeconds = DEFAULT_LEASE_SECONDS
+    progress: Any = msgspec.UNSET
+    lease_token: LeaseToken | None = None
+
+
+class ReleaseInput(Input, frozen=True):
+    lease_token: LeaseToken | None = None
+
+
+async def ack(call: Call[AckInput, None]) -> JobView:
+    """An item is done. Said again, it changes nothing."""
+    return await _one(call, _acking(call.body))
+
+
+async def fail(call: Call[FailInput, None]) -> JobView:
+    """An item could not be done: it comes due again, or becomes a dead letter when its attempts are used up."""
+    return await _one(call, _failing(call.body))
+
+
+async def ack_many(call: Call[AckMany, None]) -> Results:
+    """The same for many in one step; each is answered on its own."""
+    return await _many(call, [(one.job_id, _acking(one, f"jobs[{n}].")) for n, one in enumerate(call.body.jobs)])
+
+
+async def fail_many(call: Call[FailMany, None]) -> Results:
+    """The same for many in one step; each is answered on its own."""
+    return await _many(call, [(one.job_id, _failing(one)) for one in call.body.jobs])
+
+
+async def heartbeat(call: Call[HeartbeatInput, None]) -> JobView:
+    """The worker holds an item for longer."""
+    body = call.body
+    report = None if body.progress is msgspec.UNSET else Report(body.progress)
+    lease = timedelta(seconds=body.lease_sec)
+    return show_job(await _queue(call).extend(_run_id(call), lease, body.lease_token, report))
+
+
+async def release(call: Call[ReleaseInput, None]) -> JobView:
+    """The worker gives an item back untouched, which counts as no failure."""
+    return show_job(await _queue(call).release(_run_id(call), call.body.lease_token))
+
+
+def _acking(body: AckInput, path: str = "") -> Judge:
+    problems: list[Problem] = []
+    succeeded = body.result == "succeeded"
+    if succeeded and body.error is not None:
+        problems.append(Problem(f"{path}error", "does not go with succeeded"))
+    if not succeeded:
+        given = {"next_action_at": body.next_action_at, "output": None if body.output is msgspec.UNSET else True}
+        problems += [Problem(f"{path}{name}", "does not go with failed") for name, value in given.items() if value]
+    try:
+        next_at = None if body.next_action_at is None else parse_instant(body.next_action_at, f"{path}next_action_at")
+    except InvalidArgument as error:
+        problems += error.problems
+    if problems:
+        raise InvalidArgument(problems)
+    report = Report(None, body.audit_event_id, next_at)
+    told = None if report == Report() else report
+    if not succeeded:
+        return failing(body.error or _SAID_FAILED, body.lease_token, is_final=True, report=told)
+    output = None if body.output is msgspec.UNSET else msgspec.json.encode(body.output)
+    return acking(body.lease_token, output, told)
+
+
+def _failing(body: FailInput) -> Judge:
+    delay = timedelta(seconds=body.retry_delay_sec)
+    return failing(body.error, body.lease_token, delay=delay, is_final=not body.retryable)
+
+
+async def _one(call: Call[Any, Any], judge: Judge) -> JobView:
+    [result] = await _queue(call).move_many({_run_id(call): judge})
+    if isinstance(result, KsanaError):
+        raise result
+    return show_job(result)
+
+
+async def _many(call: Call[Any, Any], said: Sequence[tuple[str, Judge]]) -> Results:
+    judges: dict[int, Judge] = {}
+    answers: list[int | KsanaError] = []
+    for number, (job_id, judge) in enumerate(said):
+        try:
+            run_id = run_id_of(job_id)
+        except NotFound as error:
+            answers.append(error)
+            continue
+        if run_id in judges:
+            raise InvalidArgument.of(f"jobs[{number}].job_id", f"{job_id} is named twice; say one thing of it")
+        judges[run_id] = judge
+        answers.append(run_id)
+    moved: dict[int, Run | KsanaError] = dict(zip(judges, await _queue(call).move_many(judges), strict=True))
+    shown = [answer if isinstance(answer, KsanaError) else moved[answer] for answer in answers]
+    return Results([show_answer(one, call.request_id) for one in shown])
+
+
+def _queue(call: Call[Any, Any]) -> QueueVerbs:
+    services: Services = call.services
+    return services.engine.queue
+
+
+def _run_id(call: Call[Any, Any]) -> int:
+    return run_id_of(call.text("id"))
+
+
+def routes() -> list[Route[Any, Any]]:
+    one = "/scheduler/jobs/{id}"
+    refused = (NotFound, InvalidState, StaleLease)
+
+    def said(path: str, handler: Any, request: Any, summary: str, *, is_optional: bool = False) -> Route[Any, Any]:
+        return Route(
+            "POST",
+            one + path,
+            handler,
+            Scope.QUEUE_WORK,
+            request=request,
+            response=JobView,
+            optional_body=is_optional,
+            summary=summary,
+            errors=refused,
+        )
+
+    def said_of_many(path: str, handler: Any, request: Any, summary: str) -> Route[Any, Any]:
+        path = f"/scheduler/jobs/{path}"
+        return Route("POST", path, handler, Scope.QUEUE_WORK, request=request, response=Results, summary=summary)
+
+    return [
+        said("/ack", ack, AckInput, "Say that an item is done", is_optional=True),
+        said("/fail", fail, FailInput, "Say that an item could not be done"),
+        said("/heartbeat", heartbeat, HeartbeatInput, "Hold an item for longer", is_optional=True),
+        said("/release", release, ReleaseInput, "Give an item back", is_optional=True),
+        said_of_many("ack", ack_many, AckMany, "Say that many items are done"),
+        said_of_many("fail", fail_many, FailMany, "Say that many items could not be done"),
+    ]

@@ -12,7 +12,7 @@ from typing import Any
 
 from ksana.domain.jobs import Job, JobSpec, TargetSpec
 from ksana.domain.policies import Overlap, OverlapRule
-from ksana.domain.ports import Clock, Target
+from ksana.domain.ports import Clock, Observer, Target
 from ksana.domain.runs import Run
 from ksana.engine.clock import SystemClock
 from ksana.engine.engine import Engine, EngineOptions
@@ -49,11 +49,8 @@ class Bench:
         target, clock = target or NoopTarget(), clock or SystemClock()
         self.database = _DATABASES[url.partition("://")[0]](url)
         self.store = SqlStore(self.database)
-        # What a server listens to its engine with is part of what a run costs.
-        _log_to_nowhere()
-        observers = (LogObserver(clock.now, _trace_id), MetricsObserver(clock.now, version="bench"))
         options = EngineOptions(workers=workers, batch=BATCH)
-        self.engine = Engine(self.store, {target.kind: target}, options, clock=clock, observers=observers)
+        self.engine = Engine(self.store, {target.kind: target}, options, clock=clock, observers=observers(clock))
 
     async def seed(self, kind: str, config: dict[str, Any], count: int) -> None:
         """Store that many runs of one job, all due."""
@@ -81,6 +78,12 @@ class Bench:
     async def close(self) -> None:
         await self.engine.stop()
         await self.store.close()
+
+
+def observers(clock: Clock) -> tuple[Observer, ...]:
+    """What a server listens to its engine with: it is part of what a run costs."""
+    _log_to_nowhere()
+    return LogObserver(clock.now, _trace_id), MetricsObserver(clock.now, version="bench")
 
 
 def _log_to_nowhere() -> None:

@@ -11,7 +11,7 @@ import pytest
 from ksana import Ksana
 from ksana.domain.errors import InvalidArgument
 from ksana.domain.outcomes import AttemptContext
-from ksana.domain.queries import RunQuery
+from ksana.domain.queries import JobQuery, RunQuery
 from ksana.domain.runs import Run
 from ksana.domain.states import State
 from tests.cli.nodes import BARE_NAMES, Node
@@ -74,3 +74,25 @@ def test_a_setting_nobody_knows_is_refused_when_it_starts(tmp_path: Path, monkey
     with pytest.raises(InvalidArgument, match="wrokers"):
         Ksana(wrokers=3).serve()
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_what_a_function_saves_its_next_attempt_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    app = Ksana(f"sqlite:///{tmp_path}/shop.db")
+    found = asyncio.get_running_loop().create_future()
+
+    @app.every("1h", retries=1, backoff="1ms")
+    def climb(run: AttemptContext) -> None:
+        if run.attempt == 1:
+            run.save({"height": 3})
+            raise ValueError("slipped")
+        asyncio.run_coroutine_threadsafe(told(run.checkpoint), loop)
+
+    async def told(checkpoint: object) -> None:
+        found.set_result(checkpoint)
+
+    loop = asyncio.get_running_loop()
+    async with app.running() as engine, asyncio.timeout(DEADLINE):
+        [job] = (await engine.store.find_jobs(JobQuery(surface="code"))).items
+        await engine.runs.trigger(job.id)
+        assert await found == {"height": 3}

@@ -232,7 +232,7 @@ def test_an_unknown_variable_only_warns_with_a_suggestion(place: Place) -> None:
 
 
 def test_variables_of_the_client_are_not_unknown(place: Place) -> None:
-    assert place.load(KSANA_URL="http://k", KSANA_TOKEN="t", PATH="/bin").warnings == ()
+    assert place.load(KSANA_URL="http://k", KSANA_KEY="k", PATH="/bin").warnings == ()
 
 
 def test_what_kubernetes_writes_for_a_service_is_not_taken_for_settings(place: Place) -> None:

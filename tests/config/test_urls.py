@@ -32,7 +32,9 @@ CWD = Path("/home/k")
         ("MySQL://u:p%40q@h:3306/d", "mysql://u:p%40q@h:3306/d"),
         ("mariadb+pymysql://u@[::1]:3307/d", "mysql://u@[::1]:3307/d"),
         ("redis://h", "redis://h"),
-        ("rediss://:p@h:6380/3", "rediss://:p@h:6380/3"),
+        ("rediss://:p@h:6380/3?prefix=mine", "rediss://:p@h:6380/3?prefix=mine"),
+        ("unix:///run/redis.sock?db=1", "unix:///run/redis.sock?db=1"),
+        ("unix://:p@/run/redis.sock", "unix://:p@/run/redis.sock"),
     ],
 )
 def test_a_url_is_normalised(text: str, url: str) -> None:
@@ -79,6 +81,8 @@ def test_a_go_dsn_becomes_a_mysql_url(text: str, url: str) -> None:
         "postgresql://u:p@h:70000/d",
         "redis://h/name",
         "redis:///0",
+        "unix://",
+        "unix://h/run/redis.sock",
         "u:p@tcp(h:1)/",
         "u:p@tcp(h:x)/d",
         "u:p@tcp(h:1)",
@@ -94,6 +98,7 @@ def test_what_is_no_store_is_refused(text: str) -> None:
     [
         ("mysql://u:hunter2@h/d", "mysql://u:***@h/d"),
         ("redis://:hunter2@h:6379/0", "redis://:***@h:6379/0"),
+        ("unix://:hunter2@/run/redis.sock", "unix://:***@/run/redis.sock"),
         ("mysql://u:hun@ter2/x@h/d", "mysql://u:***@h/d"),
         (
             "postgresql:///d?user=u&password=hunter2&sslmode=off",

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
+from tests.kit.forked import ForkedChild, fork_ksana
+
 DEADLINE = 30.0
 
 _URL = re.compile(r"https?://[\w.\-\[\]:]+:\d+")
@@ -17,7 +19,7 @@ _URL = re.compile(r"https?://[\w.\-\[\]:]+:\d+")
 class Process:
     """A running program; what it prints goes to a file, and a test can wait for a line of it."""
 
-    def __init__(self, child: asyncio.subprocess.Process, log: Path) -> None:
+    def __init__(self, child: asyncio.subprocess.Process | ForkedChild, log: Path) -> None:
         self.log = log
         self._child = child
         self._printed = asyncio.Event()
@@ -94,7 +96,6 @@ async def program(
     *command: str | Path, directory: Path, environment: Mapping[str, str] | None = None
 ) -> AsyncIterator[Process]:
     """Start a program in this directory, where its output is kept too; it never outlives the block."""
-    log = _new_log(directory)
     child = await asyncio.create_subprocess_exec(
         *map(str, command),
         cwd=directory,
@@ -105,7 +106,30 @@ async def program(
         # A group of its own, so that killing it takes its children along.
         start_new_session=True,
     )
-    process = Process(child, log)
+    async with _watched(child, directory) as process:
+        yield process
+
+
+@asynccontextmanager
+async def ksana(
+    *arguments: str, directory: Path, environment: Mapping[str, str] | None = None
+) -> AsyncIterator[Process]:
+    """Start the `ksana` command in the same way, only quicker: see `forked`."""
+    child = await fork_ksana(arguments, directory, {**os.environ, **(environment or {})})
+    async with _watched(child, directory) as process:
+        yield process
+
+
+def spawned_ksana(
+    *arguments: str, directory: Path, environment: Mapping[str, str] | None = None
+) -> AbstractAsyncContextManager[Process]:
+    """Start `python -m ksana` from nothing."""
+    return program(sys.executable, "-m", "ksana", *arguments, directory=directory, environment=environment)
+
+
+@asynccontextmanager
+async def _watched(child: asyncio.subprocess.Process | ForkedChild, directory: Path) -> AsyncIterator[Process]:
+    process = Process(child, _new_log(directory))
     try:
         yield process
     finally:
@@ -116,10 +140,3 @@ def _new_log(directory: Path) -> Path:
     log = directory / f"output-{sum(1 for _ in directory.glob('output-*.log')) + 1}.log"
     log.touch()
     return log
-
-
-def ksana(
-    *arguments: str, directory: Path, environment: Mapping[str, str] | None = None
-) -> AbstractAsyncContextManager[Process]:
-    """Start `python -m ksana` with these arguments."""
-    return program(sys.executable, "-m", "ksana", *arguments, directory=directory, environment=environment)

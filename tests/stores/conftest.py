@@ -1,7 +1,5 @@
 """One suite, every store: `store` is each in turn. A new one joins by its name and a fixture `<name>_stores`."""
 
-import secrets
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
@@ -11,8 +9,8 @@ from ksana.domain.ports import Store
 from ksana.stores.open import open_store
 from ksana.stores.sql.statements import SET_ROLLED
 from ksana.stores.sql.store import SqlStore
+from tests.kit.migrated import migrate
 from tests.services.databases import FreshDatabase, SharedDatabase
-from tests.services.loop import LoopThread
 
 STORES = ("sqlite", "postgres", "mysql", "json", "redis")
 SQL_STORES = ("sqlite", "postgres", "mysql")
@@ -55,24 +53,9 @@ async def reopen(make_store: MakeStore) -> AsyncIterator[Reopen]:
         await store.close()
 
 
-async def migrate(url: str) -> None:
-    store = open_store(url)
-    await store.open()
-    await store.close()
-
-
-@pytest.fixture(scope="session")
-def migrated_file(tmp_path_factory: pytest.TempPathFactory, service_loop: LoopThread) -> Path:
-    path = tmp_path_factory.mktemp("sqlite") / "migrated.db"
-    service_loop.run(migrate(f"sqlite:///{path}"))
-    return path
-
-
 @pytest.fixture
-def sqlite_stores(migrated_file: Path, tmp_path: Path) -> MakeStore:
-    path = tmp_path / "ksana.db"
-    shutil.copy(migrated_file, path)
-    return lambda: open_store(f"sqlite:///{path}")
+def sqlite_stores(migrated_sqlite_path: Path) -> MakeStore:
+    return lambda: open_store(f"sqlite:///{migrated_sqlite_path}")
 
 
 @pytest.fixture
@@ -96,13 +79,6 @@ def json_stores(tmp_path: Path) -> MakeStore:
 @pytest.fixture
 def redis_stores(redis_url: str, fresh_redis_prefix: str) -> MakeStore:
     return lambda: open_store(f"{redis_url}?prefix={fresh_redis_prefix}")
-
-
-@pytest.fixture
-def fresh_redis_database(redis_url: str, own_prefix: str) -> FreshDatabase:
-    """Name prefixes under which there is nothing yet."""
-    names = iter(range(1000))
-    return lambda: f"{redis_url}?prefix={own_prefix}_fresh_{secrets.token_hex(4)}_{next(names)}"
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from ksana.domain.ports import Claim, Claimed, CursorMoved, Fired, Heartbeat, Jo
 from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, RunQuery
 from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import AT_REST, CLAIMABLE, FINAL, Event, Reason, State
-from ksana.domain.steering import Family, Steer, ended
+from ksana.domain.steering import Family, Steer, ended, is_branched
 
 _replace = msgspec.structs.replace
 _MINUTE = timedelta(minutes=1)
@@ -246,7 +246,7 @@ class ModelStore:
         todo = list(runs)
         for run in todo:
             parent = self._runs.get(run.parent_id or 0)
-            if run.ended_at is None or parent is None or not self._is_waiting_for_children(parent):
+            if run.ended_at is None or parent is None or not (is_branched(parent) or parent.state is State.STOPPING):
                 continue
             children = self._children(parent.id)
             is_stopping = parent.state is State.STOPPING
@@ -270,9 +270,6 @@ class ModelStore:
             if job is not None:
                 self._fill_slots(job.id)
         return told
-
-    def _is_waiting_for_children(self, run: Run) -> bool:
-        return run.state is State.STOPPING or (run.state is State.RUNNING and run.node_id is None)
 
     def _children(self, parent_id: int) -> list[Run]:
         return sorted((run for run in self._runs.values() if run.parent_id == parent_id), key=lambda run: run.id)

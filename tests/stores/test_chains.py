@@ -24,7 +24,6 @@ from ksana.domain.steering import (
     complete_step,
     expire,
     halt,
-    retry_failed,
     retry_step,
     stopped,
 )
@@ -388,9 +387,6 @@ async def test_a_family_that_is_stopped_or_out_of_time_tells_the_one_above(store
     told = await store.steer(1, lambda family: expire(family, LATER), ["mail"])
     assert [(move.run.id, move.run.state) for move, _ in told] == [(11, State.CANCELED), (1, State.TIMEOUT)]
     assert (await get(store, 2)).state is State.SCHEDULED
-    # What is retried above is begun anew below.
-    await store.steer(1, lambda family: retry_failed(family, shape_of_plan(ChainPlan(a_dag("a", "b<a"))), LATER))
-    assert await shown(store) == "RUNNING: sub=RETRYING after=RETRYING"
 
 
 async def test_a_stop_goes_down_and_the_ends_come_up_again(store: Store) -> None:

@@ -46,6 +46,13 @@ PLANS: list[tuple[str, dict[str, Any], str]] = [
     ("JOBS_BY_ID", {"ids": [1, 2, 3]}, ""),
     ("DUE_RUNS", {"queue": "default", "priority": 2, "now": LATER, "limit": 100}, READY),
     ("NEXT_DUE", {"queue": "default", "priority": 2}, READY),
+    ("DUE_ITEMS", {"queue": "@mail", "priority": 2, "now": LATER, "limit": 100}, READY),
+    ("DUE_ITEMS_OF_TYPES", {"queue": "@mail", "priority": 2, "now": LATER, "limit": 100, "types": ["a"]}, READY),
+    ("PULL_ITEMS", {"holder": "w", "until": 1, "now": 1, "ids": [1, 2, 3]}, ""),
+    ("COUNT_QUEUED", {"first": "@", "last": "A", "now": LATER}, READY),
+    ("COUNT_HELD", {"first": "@", "last": "A"}, "ksana_runs_deadline"),
+    ("COUNT_DEAD_ITEMS", {"first": "@", "last": "A"}, ENDED),
+    ("DEAD_BY_ERROR", {"first": "@", "last": "A", "limit": 10}, ENDED),
     ("CLAIM_RUNS", {"node_id": 1, "now": 1, "ids": [1, 2, 3]}, ""),
     ("RUNS_AT_EPOCH", {"ids": list(range(1, 51)), "epoch": 0}, ""),
     ("MOVE_RUNS", {"ids": list(range(1, 51)), **CHANGE}, ""),
@@ -148,7 +155,8 @@ async def filled(store: Store) -> Database:
 
 @of_sql
 async def test_every_hot_statement_uses_its_index(filled: Database) -> None:
-    """C-59, C-68: due tasks, runs by slot, by state, by next retry and by token are found without a scan."""
+    """C-59, C-68, S-1, S-36: due tasks, runs by slot, by state, by next retry and by token are found without a scan,
+    and so are due items, in an index of those that are queued by their due instant."""
     wrong = []
     for name, values, index in PLANS:
         steps = await plan(filled, getattr(sql, name), values)
@@ -171,7 +179,7 @@ async def test_runs_are_ended_by_their_key(filled: Database) -> None:
 
 @of_sql
 async def test_claims_and_due_jobs_come_from_the_index_in_order(filled: Database) -> None:
-    for name in ("DUE_RUNS", "DUE_CURSORS", "NEXT_DUE", "NEXT_FIRE", "FIRST_ENDED", "WAITING_RUNS"):
+    for name in ("DUE_RUNS", "DUE_ITEMS", "DUE_CURSORS", "NEXT_DUE", "NEXT_FIRE", "FIRST_ENDED", "WAITING_RUNS"):
         [values] = [values for other, values, _ in PLANS if other == name]
         steps = " ".join(await plan(filled, getattr(sql, name), values))
         assert not re.search(r"TEMP B-TREE|Sort|filesort", steps), (name, steps)

@@ -23,14 +23,14 @@ SYSTEM_PATH = Path("/etc/ksana/ksana.yaml")
 CONFIG_NAME = "KSANA_CONFIG"
 
 # Names that belong to the client and the command line, not to the server's settings.
-_OTHER_NAMES = frozenset({CONFIG_NAME, "KSANA_URL", "KSANA_TOKEN"})
+_OTHER_NAMES = frozenset({CONFIG_NAME, "KSANA_URL", "KSANA_KEY"})
 # Kubernetes writes these into every pod beside a Service called ksana or ksana-something.
 _SERVICE_LINK = re.compile(r"KSANA(_\w+)?_(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_\w+)?)?)")
 _SERVICE_ADDRESS = re.compile(r"(tcp|udp|sctp)://")
 
 
 def environment() -> Mapping[str, str]:
-    """The environment of this process; nothing else in Ksana reads it."""
+    """The environment of this process; nothing else of the server reads it."""
     return dict(os.environ)
 
 

@@ -48,6 +48,8 @@ _OUTRO = """
 | `mysql://user:pass@host:3306/db` | MySQL or MariaDB |
 | `user:pass@tcp(host:3306)/db?parseTime=true&loc=UTC` | the same, as the Go driver writes it |
 | `redis://:pass@host:6379/0`, `rediss://…` | Redis, plain or over TLS |
+| `redis://host?prefix=billing` | the same under another prefix than `ksana` |
+| `unix:///run/redis/redis.sock?db=0` | Redis by its socket on this machine |
 
 In a URL the characters `@ : / ? # %` of a password are written `%40 %3A %2F %3F %23 %25`. In a Go DSN they
 stand as they are. Of its parameters `charset` and `tls` are kept; `parseTime` and `loc` need nothing, for

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final, Literal, TypedDict, TypeVar, Unpack
+from typing import Any, Final, Literal, TypedDict, TypeVar, Unpack, cast
 
 import msgspec
 
@@ -30,6 +30,7 @@ from ksana.domain.runs import DEFAULT_QUEUE
 from ksana.domain.schedules import CronSchedule, Every, Once, Schedule
 from ksana.domain.times import EPOCH, parse_instant
 from ksana.domain.validation import problems_of
+from ksana.periodic.chain_definitions import ChainDefinition, http_config
 
 F = TypeVar("F", bound=Callable[..., Any])
 Span = str | timedelta
@@ -39,17 +40,13 @@ _NONE: Final = timedelta(0)
 _RANGE: Final = ".."
 
 
-class Rules(TypedDict, total=False):
-    """What every decorator takes besides the when.
+class Policies(TypedDict, total=False):
+    """What every job takes besides the what and the when.
 
-    `name` is the function's own unless said; `args` and `kwargs` are what it is called with. `backoff` is a span
-    between tries, or two of them, `"5s..60s"`, for one that doubles. `catch_up` is how many missed slots the misfire
-    rule of that name makes up for.
+    `backoff` is a span between tries, or two of them, `"5s..60s"`, for one that doubles. `catch_up` is how many missed
+    slots the misfire rule of that name makes up for.
     """
 
-    name: str
-    args: Sequence[Any]
-    kwargs: Mapping[str, Any]
     retries: int
     backoff: Span
     timeout: Span
@@ -63,19 +60,50 @@ class Rules(TypedDict, total=False):
     description: str
 
 
-class Definition(msgspec.Struct, frozen=True):
-    """A function and what code says of its job. An interval counts from 1970 until its job is made."""
+class Rules(Policies, total=False):
+    """What every decorator takes besides the when. `name` is the function's own unless said; `args` and `kwargs` are
+    what it is called with."""
 
     name: str
-    function: Callable[..., Any]
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+
+
+class When(TypedDict, total=False):
+    """The when of what is no function: at most one of cron, every and at."""
+
+    cron: str
+    tz: str
+    every: Span
+    at: Instant
+    jitter: Span
+
+
+class ChainRules(When, Policies, total=False):
+    """What a chain takes."""
+
+
+class HttpRules(When, Policies, total=False):
+    """What a call of a URL takes."""
+
+    json: Any
+    headers: Mapping[str, str]
+
+
+class Definition(msgspec.Struct, frozen=True):
+    """What code says of a job, and the functions it calls by the names workers know. An interval counts from 1970 until
+    its job is made."""
+
+    name: str
     spec: JobSpec
+    functions: Mapping[str, Callable[..., Any]] = {}
 
 
 class Definitions:
     """The jobs of a program, or of one of its modules."""
 
     def __init__(self) -> None:
-        self._own: dict[str, Definition] = {}
+        self._own: dict[str, Callable[[], Definition]] = {}
         self._included: list[Definitions] = []
 
     def every(
@@ -94,6 +122,37 @@ class Definitions:
         """Call the function once."""
         return self._decorator(Once(_instant(instant, "at")), rules)
 
+    def http(self, name: str, call: str, *, callback: Span | None = None, **said: Unpack[HttpRules]) -> None:
+        """Call a URL: `"POST https://svc.internal/sync"`. With `callback`, a run ends when the other side says so, and
+        no later than that."""
+        schedule, rules = _schedule(said), _rules(said)
+        config = http_config(call, said.get("json"), said.get("headers"), is_async=callback is not None)
+        spec = _spec(name, schedule, rules, TargetSpec("http", config))
+        if callback is not None:
+            timeouts = msgspec.structs.replace(spec.timeouts, callback=_span(callback, "callback"))
+            spec = msgspec.structs.replace(spec, timeouts=timeouts)
+        self._note(name, Definition(name, spec))
+
+    def chain(
+        self,
+        name: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        max_parallel: int | None = None,
+        fail_fast: bool = False,
+        **said: Unpack[ChainRules],
+    ) -> ChainDefinition:
+        """A chain of steps, each noted by `@chain.node`. Without a schedule it runs when somebody starts it."""
+        chain = ChainDefinition(name, params=params, max_parallel=max_parallel, fail_fast=fail_fast)
+        schedule, rules = _schedule(said), _rules(said)
+        rules.setdefault("overlap", "parallel")
+
+        def defined() -> Definition:
+            return Definition(name, _spec(name, schedule, rules, TargetSpec("chain", chain.dag())), chain.functions)
+
+        self._enter(name, defined)
+        return chain
+
     def include(self, other: Definitions) -> None:
         """Have the jobs of another module too, also those it will still write down."""
         if self in other._family():
@@ -105,16 +164,20 @@ class Definitions:
         """All jobs by name, those of included modules among them. AlreadyExists if two have the same name."""
         found: dict[str, Definition] = {}
         for each in self._family():
-            for name, definition in each._own.items():
+            for name, defined in each._own.items():
                 if name in found:
                     raise AlreadyExists(f"two jobs are called {name!r}; give one of them another with name=…")
-                found[name] = definition
+                found[name] = defined()
         return found
 
     @property
     def functions(self) -> dict[str, Callable[..., Any]]:
         """What the workers call, by name."""
-        return {name: definition.function for name, definition in self.definitions.items()}
+        return {
+            name: function
+            for definition in self.definitions.values()
+            for name, function in definition.functions.items()
+        }
 
     def _family(self) -> list[Definitions]:
         found = [self]
@@ -128,25 +191,53 @@ class Definitions:
             name = rules.get("name", own_name if own_name.isidentifier() else "")
             if not name:
                 raise InvalidArgument.of("name", "this function has none; say name=…")
-            if name in self._own:
-                raise AlreadyExists(f"two jobs are called {name!r}; give one of them another with name=…")
-            self._own[name] = Definition(name, function, _spec(name, schedule, rules))
+            args, kwargs = list(rules.get("args", ())), dict(rules.get("kwargs", {}))
+            target = TargetSpec("python", {"function": name, "args": args, "kwargs": kwargs})
+            self._note(name, Definition(name, _spec(name, schedule, rules, target), {name: function}))
             return function
 
         return decorate
 
+    def _note(self, name: str, definition: Definition) -> None:
+        self._enter(name, lambda: definition)
 
-def _spec(name: str, schedule: Schedule, rules: Rules) -> JobSpec:
+    def _enter(self, name: str, defined: Callable[[], Definition]) -> None:
+        if name in self._own:
+            raise AlreadyExists(f"two jobs are called {name!r}; give one of them another with name=…")
+        self._own[name] = defined
+
+
+def _schedule(said: Mapping[str, Any]) -> Schedule | None:
+    """The one schedule that is said by a word, if any is."""
+    words = [word for word in ("cron", "every", "at") if said.get(word) is not None]
+    if len(words) > 1:
+        raise InvalidArgument.of(words[1], f"there is a {words[0]} already; a job has one schedule")
+    jitter = _span(said.get("jitter", _NONE), "jitter")
+    match words:
+        case ["cron"]:
+            return CronSchedule(said["cron"], said.get("tz", "UTC"), jitter=jitter)
+        case ["every"]:
+            return Every(_span(said["every"], "every"), EPOCH, jitter=jitter)
+        case ["at"]:
+            return Once(_instant(said["at"], "at"))
+        case _:
+            return None
+
+
+def _rules(said: Mapping[str, Any]) -> Rules:
+    """What is said besides the when."""
+    others = HttpRules.__optional_keys__ - Policies.__optional_keys__
+    return cast(Rules, {name: value for name, value in said.items() if name not in others})
+
+
+def _spec(name: str, schedule: Schedule | None, rules: Rules, target: TargetSpec) -> JobSpec:
     problems: list[Problem] = []
     if unknown := rules.keys() - Rules.__optional_keys__:
         problems += [Problem(field, "is nothing a job knows") for field in sorted(unknown)]
     spec = JobSpec(
         name=name,
         ref=name,
-        target=TargetSpec(
-            "python",
-            {"function": name, "args": list(rules.get("args", ())), "kwargs": dict(rules.get("kwargs", {}))},
-        ),
+        target=target,
         schedule=schedule,
         description=rules.get("description", ""),
         tags=tuple(rules.get("tags", ())),

@@ -40,6 +40,8 @@ class PythonTarget:
     """
 
     kind = "python"
+    reads_kept = True
+    """Functions may ask what other steps handed on, and what their last attempt has saved."""
 
     def __init__(
         self,

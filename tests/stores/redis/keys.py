@@ -65,8 +65,8 @@ def _places(run: Run) -> list[tuple[str, str, float]]:
     if run.state in CLAIMABLE:
         ready = f"{run.priority.value}:{run.queue}"
         places.append((f"ready:{ready}", f"{run.id:016}", to_micros(run.due_at)))
-        if run.kind == ITEM:
-            places.append((f"typed:{ready}\0{run.step or ''}", f"{run.id:016}", to_micros(run.due_at)))
+        if run.kind == ITEM and run.step is not None:
+            places.append((f"typed:{ready}\0{run.step}", f"{run.id:016}", to_micros(run.due_at)))
     if run.ended_at is not None:
         places.append((f"ended:{group}", id, to_micros(run.ended_at)))
         if job is not None:

@@ -26,7 +26,7 @@ def tells(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     async def answer(self: Any, command: str, *args: Any) -> Any:
         if command == "CONFIG GET":
             return {name: told.get(name, settings.get(name)) for name in args}
-        return told if command == "INFO" else None
+        return told if command == "INFO" else b"1"
 
     monkeypatch.setattr(redis.asyncio.Redis, "execute_command", answer)
     return told

@@ -6,6 +6,7 @@ import pytest
 from redis.asyncio import Redis
 
 from ksana.domain.archive import Section
+from ksana.domain.errors import StoreUnavailable
 from ksana.domain.ports import JobChange, Retention
 from ksana.domain.queries import RunQuery
 from ksana.domain.states import FINAL, UNFINISHED, Reason, State
@@ -72,6 +73,17 @@ _STRAYS = (Section.ATTEMPTS, Section.CALLBACKS, Section.KEPT)
 
 def _run_ids(items: list[object]) -> set[int]:
     return {item.run_id for item in items}  # type: ignore[attr-defined]
+
+
+async def test_what_a_newer_version_wrote_is_left_alone(
+    store: RedisStore, client: Redis, fresh_redis_prefix: str
+) -> None:
+    await store.close()
+    await client.hset(f"{{{fresh_redis_prefix}}}:standing", "layout", "99")
+    with pytest.raises(StoreUnavailable, match="newer version"):
+        await store.open()
+    with pytest.raises(StoreUnavailable, match="not open"):
+        await store.ping()
 
 
 async def test_stores_of_two_prefixes_do_not_know_of_each_other(redis_url: str, fresh_redis_prefix: str) -> None:

@@ -17,7 +17,7 @@ from ksana.domain.moves import Move, advance
 from ksana.domain.plans import read_plan, shape_of_plan
 from ksana.domain.runs import Run
 from ksana.domain.states import Event, Reason, State
-from ksana.domain.steering import Family, Steer, ended
+from ksana.domain.steering import Family, Steer, ended, is_branched
 from ksana.stores.json.chains import KnownChain
 from ksana.stores.json.moving import apply_moves, fill_slots
 from ksana.stores.json.outbox import keep_alerts
@@ -127,8 +127,7 @@ def _error(tables: Tables, chain: KnownChain) -> str:
 
 def _chain_of(tables: Tables, parent: Run) -> KnownChain | None:
     """The chain of a run that waits for its children, as they stand; None for any other."""
-    has_branched = parent.state is State.RUNNING and parent.node_id is None
-    if not has_branched and parent.state is not State.STOPPING:
+    if not is_branched(parent) and parent.state is not State.STOPPING:
         return None
     known = tables.runs.chains.get(parent.id)
     if known is not None and known.catch_up(parent):

@@ -49,7 +49,7 @@ def _move(tx: Tx, move: Move) -> bool:
     stored = tables.runs.get(move.run.id)
     if stored is None or stored.epoch != move.epoch:
         return False
-    input = stored.input if move.branch is None else move.branch.plan
+    input = (stored.input if move.input is None else move.input) if move.branch is None else move.branch.plan
     # The version follows the job without a move; the one that moves may not have heard of it.
     tx.put(tables.runs, stored.id, _replace(move.run, job_version=stored.job_version, node_id=None, input=input))
     if move.branch is not None:

@@ -121,6 +121,14 @@ def _run_tests(tables: Tables, query: RunQuery) -> dict[str, Test]:
         tests["reasons"] = lambda run: run.reason in query.reasons
     if query.kind is not None:
         tests["kind"] = lambda run: run.kind == query.kind
+    if query.queue is not None:
+        tests["queue"] = lambda run: run.queue == query.queue
+    if query.steps:
+        tests["steps"] = lambda run: run.step in query.steps
+    if query.holder is not None:
+        tests["holder"] = lambda run: run.holder == query.holder
+    if query.error:
+        tests["error"] = lambda run: query.error in run.error
     if query.tag is not None or query.job_name:
         tests["job"] = _job_test(tables, query)
     since, until = query.since, query.until

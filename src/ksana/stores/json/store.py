@@ -20,7 +20,7 @@ from ksana.domain.jobs import Job
 from ksana.domain.keys import StoredKey
 from ksana.domain.moves import Kept, Move
 from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, NodeInfo, Retention, Turn
-from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, RunQuery
+from ksana.domain.queries import Counts, ErrorGroup, FireRecord, JobQuery, Minute, Page, QueueCounts, RunQuery
 from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import State
 from ksana.domain.steering import Steer
@@ -36,6 +36,7 @@ from ksana.stores.json import (
     nodes,
     outbox,
     pulling,
+    queues,
     reading,
     search,
     sequences,
@@ -147,6 +148,12 @@ class JsonStore:
 
     async def pull(self, pull: Pull) -> list[Run]:
         return await self._write(lambda tx: pulling.pull(tx, pull))
+
+    async def queue_counts(self, now: datetime) -> list[QueueCounts]:
+        return queues.queue_counts(self._tables, now)
+
+    async def dead_by_error(self, queue: str | None, limit: int) -> list[ErrorGroup]:
+        return queues.dead_by_error(self._tables, queue, limit)
 
     async def steer(self, parent_id: int, decide: Steer, hooks: Sequence[str] = ()) -> list[tuple[Move, Job | None]]:
         return await self._write(lambda tx: families.steer(tx, parent_id, decide, hooks))

@@ -15,25 +15,16 @@ from ksana.domain.runs import Attempt, Run
 from ksana.domain.states import State
 from ksana.domain.times import from_micros, to_micros
 from ksana.stores.redis import shelves
+from ksana.stores.redis.alert_values import alert_args, alert_from_value, alert_key, alert_key_parts
+from ksana.stores.redis.attempt_values import attempt_from_parts, attempt_to_parts
 from ksana.stores.redis.codes import FAMILIES, STATES
+from ksana.stores.redis.job_values import job_from_value, job_to_value
 from ksana.stores.redis.kept import kept_args, kept_from_value
 from ksana.stores.redis.keys import all_keys
 from ksana.stores.redis.link import Link
 from ksana.stores.redis.scripts import EXPORT, EXPORT_ATTEMPTS, PAGE_RUNS, RESTORE, TAKE_ON
 from ksana.stores.redis.search import Range, range_args, surfaces
-from ksana.stores.redis.values import (
-    alert_args,
-    alert_from_value,
-    alert_key,
-    alert_key_parts,
-    attempt_from_parts,
-    attempt_to_parts,
-    fitting,
-    job_from_value,
-    job_to_value,
-    run_to_value,
-    runs_from_reply,
-)
+from ksana.stores.redis.values import fitting, run_to_value, runs_from_reply
 
 _PAGE_BYTES = 8 << 20
 """Bodies may be megabytes: a page that would hold more than this ends early."""

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from ksana.domain.jobs import Job
 from ksana.domain.ports import Claimed
 from ksana.domain.runs import Run
+from ksana.stores.redis.job_values import job_from_value
 from ksana.stores.redis.link import Link
-from ksana.stores.redis.values import job_from_value
 
 _CAPACITY = 20_000
 

@@ -57,10 +57,6 @@ class Families:
         self._chains: dict[int, Known] = {}
         self._steps = 0
 
-    def stamp(self, parent_id: int) -> bytes:
-        known = self._chains.get(parent_id)
-        return _UNKNOWN if known is None else known.stamp
-
     def take(self, parent_id: int) -> Known | None:
         """The chain as it was left. Whoever takes it brings it back when all went well."""
         known = self._chains.pop(parent_id, None)
@@ -127,15 +123,16 @@ class Follow:
     async def _look(self, parent_ids: list[int]) -> None:
         if not parent_ids:
             return
+        # Whoever looks at the same family meanwhile must not have the same chain in hand.
+        known = {parent_id: self._families.take(parent_id) for parent_id in parent_ids}
         asked: list[Any] = []
-        for parent_id in parent_ids:
-            asked += (parent_id, _UNKNOWN if parent_id in self._anew else self._families.stamp(parent_id))
+        for parent_id, one in known.items():
+            asked += (parent_id, _UNKNOWN if one is None or parent_id in self._anew else one.stamp)
         _, families = await self._link.run(LOOK, 0, len(parent_ids), *asked)
-        for parent_id, reply in zip(parent_ids, families, strict=True):
-            self._seen[parent_id] = self._read(parent_id, *reply)
+        for (parent_id, one), reply in zip(known.items(), families, strict=True):
+            self._seen[parent_id] = self._read(parent_id, one, *reply)
 
-    def _read(self, parent_id: int, stamp: bytes, value: bytes | None, *unknown: Any) -> _Seen:
-        known = self._families.take(parent_id)
+    def _read(self, parent_id: int, known: Known | None, stamp: bytes, value: bytes | None, *unknown: Any) -> _Seen:
         parent = self._moved.get(parent_id) or (None if value is None else run_from_value(value, None))
         if parent is None or not _is_waiting(parent):
             return _Seen(stamp, parent, 0, None)

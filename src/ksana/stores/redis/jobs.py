@@ -20,18 +20,11 @@ from ksana.domain.times import to_micros
 from ksana.stores.redis.catalog import Catalog
 from ksana.stores.redis.codes import REASONS, STATES
 from ksana.stores.redis.families import Families, Follow
+from ksana.stores.redis.job_values import job_from_value, job_to_value, judged_from_value
 from ksana.stores.redis.link import Link
 from ksana.stores.redis.scripts import ADD_JOBS, ADD_RUN, CHANGE_JOBS, DUE_JOBS, FIRE, LOOK_AT_JOB
 from ksana.stores.redis.shelves import answer_args, decode_answer, gap_args
-from ksana.stores.redis.values import (
-    fitting,
-    job_from_value,
-    job_to_value,
-    judged_from_value,
-    packed_instant,
-    run_to_value,
-    runs_from_reply,
-)
+from ksana.stores.redis.values import fitting, packed_instant, run_to_value, runs_from_reply
 
 _ROUNDS = 10
 """How often due jobs are looked at again because others have moved them on meanwhile."""

@@ -70,7 +70,7 @@ class Link:
             protocol=2,
         )
         try:
-            pool.make_connection()
+            pool.make_connection()  # type: ignore[no-untyped-call]
         except (TypeError, ValueError) as error:
             raise InvalidArgument.of("store", f"the address of Redis is not understood: {error}") from error
         self._client = redis.asyncio.Redis.from_pool(pool)

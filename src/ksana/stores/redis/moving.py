@@ -10,10 +10,13 @@ import msgspec
 from ksana.domain.alerts import Alert
 from ksana.domain.moves import Branch, Move
 from ksana.domain.runs import Run
-from ksana.stores.redis.values import alert_args, attempt_to_parts, run_to_value
+from ksana.stores.redis.alert_values import alert_args
+from ksana.stores.redis.attempt_values import attempt_to_parts
+from ksana.stores.redis.values import run_to_value
 
 _NOTHING = (b"",)
 _NO_MORE = (0,)
+_NONE = (None, None, None, None)
 
 
 def in_order(moves: Sequence[Move]) -> list[Move]:
@@ -43,8 +46,8 @@ def moves_args(moves: Sequence[Move]) -> list[Any]:
         taken_from = b"" if move.taken_from is None else move.taken_from
         args += (move.epoch, run_to_value(stored_run(move)), int(move.frees_slot), taken_from)
         args += _NOTHING if move.attempt is None else attempt_to_parts(move.attempt)
-        has_more = move.branch is not None or move.artifact is not None or move.checkpoint is not None
-        args += _more_args(move) if has_more else _NO_MORE
+        more = (move.branch, move.artifact, move.checkpoint, move.input)
+        args += _NO_MORE if more == _NONE else _more_args(move)
     return args
 
 
@@ -58,8 +61,8 @@ def stored_run(move: Move) -> Run:
 
 def _more_args(move: Move) -> list[Any]:
     args: list[Any] = [1]
-    for kept in (move.artifact, move.checkpoint):
-        args += (0,) if kept is None else (1, kept)
+    for given in (move.artifact, move.checkpoint, move.input):
+        args += (0,) if given is None else (1, given)
     args += (0,) if move.branch is None else (1, *_branch_args(move.branch))
     return args
 

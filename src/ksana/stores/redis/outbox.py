@@ -9,10 +9,11 @@ from typing import Any
 from ksana.domain.alerts import Alert, AlertQuery
 from ksana.domain.queries import Page
 from ksana.domain.times import to_micros
+from ksana.stores.redis.alert_values import alert_args, alert_from_value
 from ksana.stores.redis.codes import ALERTS
 from ksana.stores.redis.link import Link
 from ksana.stores.redis.scripts import FIND_ALERTS, GIVE_UP_ALERTS, LEASE_ALERTS, SETTLE_ALERTS
-from ksana.stores.redis.values import alert_args, alert_from_value, fitting
+from ksana.stores.redis.values import fitting
 
 
 async def lease_alerts(link: Link, hooks: Sequence[str], now: datetime, until: datetime, limit: int) -> list[Alert]:

@@ -33,6 +33,6 @@ async def enqueue(link: Link, items: Sequence[Enqueued]) -> list[int]:
 
 async def pull(link: Link, pull: Pull) -> list[Run]:
     starts = [HEAD_STARTS[priority] // _TICK if pull.order is PullOrder.AGE else 0 for priority in sorted(Priority)]
-    args = (pull.queue, to_micros(pull.now), to_micros(pull.until), pull.holder, pull.limit)
+    args = (pull.queue, to_micros(pull.now), to_micros(pull.until), pull.holder, pull.limit, to_micros(pull.begun_at))
     types = dict.fromkeys(pull.types)
     return runs_from_reply(await link.run(PULL, *args, *starts, len(types), *types))

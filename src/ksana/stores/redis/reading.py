@@ -11,11 +11,12 @@ from ksana.domain.queries import Counts, FireRecord
 from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import State
 from ksana.domain.times import from_micros, to_micros
+from ksana.stores.redis.attempt_values import attempt_from_parts
 from ksana.stores.redis.codes import STATES, UNFINISHED_LETTERS
 from ksana.stores.redis.link import Link
 from ksana.stores.redis.scripts import COUNTS, FAMILY, FIRE_LOG, GET_RUNS, LAST_ATTEMPTS, LAST_RUNS, NEXT_DUE, NEXT_FIRE
 from ksana.stores.redis.shelves import decode_callback, decode_gap, decode_progress
-from ksana.stores.redis.values import attempt_from_parts, run_from_value, runs_from_reply, unpacked_instant
+from ksana.stores.redis.values import run_from_value, runs_from_reply, unpacked_instant
 
 _DECISIONS = {State.SKIPPED: "skipped", State.MISSED: "missed"}
 _STATE_OF = {letter: state for state, letter in STATES.items()}

@@ -8,14 +8,15 @@ from typing import Any, TypeVar
 import msgspec
 
 from ksana.domain.jobs import Job
-from ksana.domain.queries import JobQuery, JobSort, Page, RunQuery, RunSort
+from ksana.domain.queries import JobQuery, Page, RunQuery, RunSort
 from ksana.domain.runs import Run
 from ksana.domain.states import State
 from ksana.domain.times import to_micros
 from ksana.stores.redis.codes import FAMILIES, FINAL_LETTERS, STATES
+from ksana.stores.redis.job_values import job_from_value
 from ksana.stores.redis.link import Link
-from ksana.stores.redis.scripts import LIST_IDS, PAGE_JOBS, PAGE_RUNS
-from ksana.stores.redis.values import has_input, job_from_value, run_from_value, runs_from_reply
+from ksana.stores.redis.scripts import LIST_IDS, PAGE_RUNS
+from ksana.stores.redis.values import has_input, run_from_value, runs_from_reply
 
 T = TypeVar("T", Job, Run)
 Test = Callable[[Any], bool]
@@ -23,7 +24,7 @@ Range = tuple[str, Any, Any]
 """A set, and the lowest and highest score that count."""
 
 _CHUNK = 1000
-_ALL = ("-inf", "+inf")
+ALL = ("-inf", "+inf")
 
 
 def range_args(ranges: Sequence[Range]) -> list[Any]:
@@ -34,7 +35,7 @@ async def surfaces(link: Link) -> list[str]:
     return sorted(name.decode() for name in await link.ask("SMEMBERS", link.key("surfaces")))
 
 
-async def _values(link: Link, kind: str, ids: Sequence[bytes]) -> list[bytes]:
+async def values_of(link: Link, kind: str, ids: Sequence[bytes]) -> list[bytes]:
     """The values behind these ids, as far as they are still there; in pieces, so that nobody waits long."""
     found: list[bytes] = []
     for start in range(0, len(ids), _CHUNK):
@@ -43,62 +44,7 @@ async def _values(link: Link, kind: str, ids: Sequence[bytes]) -> list[bytes]:
     return found
 
 
-# Jobs
-
-
-async def find_jobs(link: Link, query: JobQuery) -> Page[Job]:
-    tests = _job_tests(query)
-    ranges = await _job_ranges(link, query)
-    if not tests and query.sort is JobSort.ID:
-        page = (query.offset, query.limit, int(query.descending))
-        total, reply = await link.run(PAGE_JOBS, *page, *range_args(ranges))
-        return Page([job_from_value(value) for value in reply[1::2]], total)
-    found = [job for job in await _job_candidates(link, query, ranges) if all(test(job) for test in tests)]
-    return Page(_page(found, query.sort.value, query.sort is JobSort.ID, query), len(found))
-
-
-async def _job_ranges(link: Link, query: JobQuery) -> list[Range]:
-    of = await surfaces(link) if query.surface is None else [query.surface]
-    standings = "01" if query.enabled is None else str(int(query.enabled))
-    return [(f"jobs:{standing}{surface}", *_ALL) for surface in of for standing in standings]
-
-
-async def _job_candidates(link: Link, query: JobQuery, ranges: Sequence[Range]) -> list[Job]:
-    ids: list[bytes]
-    if query.ref is not None and query.surface is not None:
-        id = await link.ask("HGET", link.key("refs"), f"{query.surface}\0{query.ref}")
-        ids = [] if id is None else [id]
-    elif query.exact_name is not None:
-        name = f"{query.exact_name}\0".encode()
-        members = await link.ask("ZRANGEBYLEX", link.key("names"), b"[" + name, b"(" + name + b":")
-        ids = [b"%d" % int(member.rpartition(b"\0")[2]) for member in members]
-    else:
-        ids = await link.run(LIST_IDS, *range_args(ranges))
-    return [job_from_value(value) for value in await _values(link, "job", ids)]
-
-
-def _job_tests(query: JobQuery) -> list[Test]:
-    """What the sets do not answer."""
-    tests: list[Test] = []
-    if query.exact_name is not None:
-        tests.append(lambda job: job.name == query.exact_name)
-    if query.name:
-        part = query.name.casefold()
-        tests.append(lambda job: part in job.name.casefold())
-    if query.ref is not None:
-        tests.append(lambda job: job.ref == query.ref)
-    if query.kind is not None:
-        tests.append(lambda job: job.target.kind == query.kind)
-    if query.tag is not None:
-        tests.append(lambda job: query.tag in job.tags)
-    if tests:
-        # The narrower sets know of names and refs alone.
-        tests.append(lambda job: job.deleted_at is None)
-        tests.append(lambda job: query.surface in (None, job.surface) and query.enabled in (None, job.enabled))
-    return tests
-
-
-def _page(found: list[T], sort: str, by_id: bool, query: JobQuery | RunQuery) -> list[T]:
+def page_of(found: list[T], sort: str, by_id: bool, query: JobQuery | RunQuery) -> list[T]:
     """Sorted by a field, then by id; what has no value comes last, whichever way the list runs."""
     if by_id:
         found.sort(key=lambda one: one.id, reverse=query.descending)
@@ -111,9 +57,6 @@ def _page(found: list[T], sort: str, by_id: bool, query: JobQuery | RunQuery) ->
     return found[query.offset : query.offset + query.limit]
 
 
-# Runs
-
-
 async def find_runs(link: Link, query: RunQuery) -> Page[Run]:
     of = await surfaces(link) if query.surface is None else [query.surface]
     if (ranges := _exact_ranges(query, of)) is not None:
@@ -123,11 +66,11 @@ async def find_runs(link: Link, query: RunQuery) -> Page[Run]:
         return Page(runs_from_reply(reply), total)
     tests = await _run_tests(link, query)
     ids = await link.run(LIST_IDS, *range_args(_ranges_around(query, of)))
-    values = {value: run_from_value(value, None) for value in await _values(link, "run", ids)}
+    values = {value: run_from_value(value, None) for value in await values_of(link, "run", ids)}
     found = {run.id: value for value, run in values.items() if all(test(run) for test in tests)}
     total = len(found)
     left = [values[found[id]] for id in found if query.before_id is None or id < query.before_id]
-    items = _page(left, query.sort.value, query.sort is RunSort.ID, query)
+    items = page_of(left, query.sort.value, query.sort is RunSort.ID, query)
     return Page(await _with_inputs(link, [found[run.id] for run in items]), total)
 
 
@@ -154,13 +97,15 @@ def _exact_ranges(query: RunQuery, of: Sequence[str]) -> tuple[list[Range], list
     """What to count and what to show, if sets answer the question as it is."""
     if query.kind is not None or query.tag is not None or query.job_name or query.reasons:
         return None
+    if query.queue is not None or query.steps or query.holder is not None or query.error:
+        return None
     if query.planned_since is not None or query.planned_until is not None:
         return None
     has_span = query.since is not None or query.until is not None
     if query.sort is RunSort.ID and not has_span:
         keys = _keys_by_id(query, of)
-        shown: tuple[Any, Any] = _ALL if query.before_id is None else ("-inf", f"({query.before_id}")
-        return None if keys is None else ([(key, *_ALL) for key in keys], [(key, *shown) for key in keys])
+        shown: tuple[Any, Any] = ALL if query.before_id is None else ("-inf", f"({query.before_id}")
+        return None if keys is None else ([(key, *ALL) for key in keys], [(key, *shown) for key in keys])
     letters = _letters(query.states)
     is_over = all(letter in FINAL_LETTERS for letter in letters)
     if query.sort is RunSort.ENDED and is_over and query.job_id is query.parent_id is query.before_id is None:
@@ -207,9 +152,9 @@ def _span(query: RunQuery) -> tuple[Any, Any]:
 def _ranges_around(query: RunQuery, of: Sequence[str]) -> list[Range]:
     """The narrowest sets that hold all that fits."""
     if query.job_id is not None:
-        return [(key, *_ALL) for key in _keys_of_job(query.job_id)]
+        return [(key, *ALL) for key in _keys_of_job(query.job_id)]
     if query.parent_id is not None:
-        return [(f"children:{query.parent_id}", *_ALL)]
+        return [(f"children:{query.parent_id}", *ALL)]
     ranges: list[Range] = []
     has_span = query.since is not None or query.until is not None
     for letter in _letters(query.states):
@@ -218,7 +163,7 @@ def _ranges_around(query: RunQuery, of: Sequence[str]) -> list[Range]:
                 if has_span and letter in FINAL_LETTERS:
                     ranges.append((f"ended:{letter}{family}{surface}", *_span(query)))
                 else:
-                    ranges.append((f"state:{letter}{family}{surface}", *_ALL))
+                    ranges.append((f"state:{letter}{family}{surface}", *ALL))
     return ranges
 
 
@@ -238,6 +183,14 @@ async def _run_tests(link: Link, query: RunQuery) -> list[Test]:
         tests.append(lambda run: run.reason in query.reasons)
     if query.kind is not None:
         tests.append(lambda run: run.kind == query.kind)
+    if query.queue is not None:
+        tests.append(lambda run: run.queue == query.queue)
+    if query.steps:
+        tests.append(lambda run: run.step in query.steps)
+    if query.holder is not None:
+        tests.append(lambda run: run.holder == query.holder)
+    if query.error:
+        tests.append(lambda run: query.error in run.error)
     if query.tag is not None or query.job_name:
         tests.append(await _job_test(link, query))
     since, until = query.since, query.until
@@ -256,10 +209,10 @@ async def _run_tests(link: Link, query: RunQuery) -> list[Test]:
 async def _job_test(link: Link, query: RunQuery) -> Test:
     """Whether the run's job has the tag and the name asked for; a deleted job has no tags left."""
     part = query.job_name.casefold()
-    ids = await link.run(LIST_IDS, *range_args([("jobs", *_ALL)]))
+    ids = await link.run(LIST_IDS, *range_args([("jobs", *ALL)]))
     fitting = {
         job.id
-        for job in map(job_from_value, await _values(link, "job", ids))
+        for job in map(job_from_value, await values_of(link, "job", ids))
         if part in job.name.casefold() and (query.tag is None or (job.deleted_at is None and query.tag in job.tags))
     }
     return lambda run: run.job_id in fitting

@@ -15,7 +15,7 @@ from ksana.domain.moves import storable
 from ksana.domain.queries import Minute
 from ksana.domain.states import State
 from ksana.domain.times import from_micros, to_micros
-from ksana.stores.redis.values import storable_headers
+from ksana.stores.redis.attempt_values import storable_headers
 
 _OFFSET = 10**17
 """Added to instants inside keys, so that those before 1970 are in order, too."""

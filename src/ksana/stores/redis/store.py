@@ -11,6 +11,7 @@ from typing import Any
 from ksana.domain.alerts import Alert, AlertQuery
 from ksana.domain.archive import Exported, Extent, Section
 from ksana.domain.callbacks import CallbackRecord, Heard, Progress
+from ksana.domain.errors import StoreUnavailable
 from ksana.domain.fires import DueJob, Fire
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.items import Enqueued, Pull
@@ -18,11 +19,25 @@ from ksana.domain.jobs import Job
 from ksana.domain.keys import StoredKey
 from ksana.domain.moves import Kept, Move
 from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, NodeInfo, Retention, Turn
-from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, RunQuery
+from ksana.domain.queries import Counts, ErrorGroup, FireRecord, JobQuery, Minute, Page, QueueCounts, RunQuery
 from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import State
 from ksana.domain.steering import Steer
-from ksana.stores.redis import archive, jobs, kept, keys, nodes, outbox, pulling, reading, search, shelves, upkeep
+from ksana.stores.redis import (
+    archive,
+    job_search,
+    jobs,
+    kept,
+    keys,
+    nodes,
+    outbox,
+    pulling,
+    queues,
+    reading,
+    search,
+    shelves,
+    upkeep,
+)
 from ksana.stores.redis.catalog import Catalog
 from ksana.stores.redis.link import Link
 from ksana.stores.redis.scripts import ADMIT_WAITING, RUN_BY_TOKEN
@@ -30,6 +45,8 @@ from ksana.stores.redis.turns import Turns
 from ksana.stores.redis.values import runs_from_reply
 
 _IDENTITY_BITS = 63
+_LAYOUT = 1
+"""How values and sets are laid out; it rises when an older version could not read them any more."""
 
 
 class RedisStore:
@@ -46,7 +63,15 @@ class RedisStore:
         self._catalog.forget()
         self._turns.families.forget()
         await self._link.open()
-        await self._link.ask("HSETNX", self._link.key("standing"), "identity", secrets.randbits(_IDENTITY_BITS))
+        standing = self._link.key("standing")
+        await self._link.ask("HSETNX", standing, "identity", secrets.randbits(_IDENTITY_BITS))
+        await self._link.ask("HSETNX", standing, "layout", _LAYOUT)
+        layout = int(await self._link.ask("HGET", standing, "layout"))
+        if layout > _LAYOUT:
+            await self._link.close()
+            raise StoreUnavailable(
+                f"what is in Redis was written by a newer version (layout {layout}); update this one"
+            )
 
     async def close(self) -> None:
         await self._link.close()
@@ -71,7 +96,7 @@ class RedisStore:
         return list((await self._catalog.read(ids)).values())
 
     async def find_jobs(self, query: JobQuery) -> Page[Job]:
-        return await search.find_jobs(self._link, query)
+        return await job_search.find_jobs(self._link, query)
 
     async def fire_due(self, now: datetime, limit: int, decide: Callable[[list[DueJob]], list[Fire]]) -> Fired:
         return await jobs.fire_due(self._link, self._catalog, now, limit, decide)
@@ -101,6 +126,12 @@ class RedisStore:
 
     async def pull(self, pull: Pull) -> list[Run]:
         return await pulling.pull(self._link, pull)
+
+    async def queue_counts(self, now: datetime) -> list[QueueCounts]:
+        return await queues.queue_counts(self._link, now)
+
+    async def dead_by_error(self, queue: str | None, limit: int) -> list[ErrorGroup]:
+        return await queues.dead_by_error(self._link, queue, limit)
 
     async def steer(self, parent_id: int, decide: Steer, hooks: Sequence[str] = ()) -> list[tuple[Move, Job | None]]:
         return await self._turns.steer(parent_id, decide, hooks)

@@ -13,13 +13,14 @@ from ksana.domain.ports import Claim, Claimed, Turn
 from ksana.domain.runs import Attempt
 from ksana.domain.steering import Family, Steer
 from ksana.domain.times import to_micros
+from ksana.stores.redis.attempt_values import attempt_to_parts
 from ksana.stores.redis.catalog import Catalog
 from ksana.stores.redis.families import Families, Follow, Told, alerts_for, ended_children, with_jobs
 from ksana.stores.redis.link import Link
 from ksana.stores.redis.moving import alerts_args, in_order, moves_args, won
 from ksana.stores.redis.scripts import ADD_ATTEMPTS, FAMILY, HEAR, LOOK, TURN
 from ksana.stores.redis.shelves import callback_to_value, progress_to_value
-from ksana.stores.redis.values import attempt_to_parts, fitting, runs_from_reply
+from ksana.stores.redis.values import fitting, runs_from_reply
 
 _NO_CLAIM: tuple[Any, ...] = (0, 0, 0, 0)
 

@@ -1,4 +1,4 @@
-"""Runs, jobs and all the rest as the bytes that Redis keeps: what scripts go by stands in front, at fixed places."""
+"""Runs as the bytes that Redis keeps: what scripts go by stands in front, at fixed places."""
 
 from __future__ import annotations
 
@@ -8,26 +8,18 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-import msgspec
-
-from ksana.domain.alerts import Alert
 from ksana.domain.errors import InvalidArgument
-from ksana.domain.jobs import Job
-from ksana.domain.moves import storable
-from ksana.domain.outcomes import Exchange, Verdict
 from ksana.domain.policies import Priority
-from ksana.domain.runs import Attempt, Run
+from ksana.domain.runs import Run
 from ksana.domain.times import from_micros, to_micros
-from ksana.stores.redis.codes import ALERTS, REASONS, STATES, TRIGGERS
-
-_replace = msgspec.structs.replace
+from ksana.stores.redis.codes import REASONS, STATES, TRIGGERS
 
 NONE = -(1 << 63)
 """The instant that is none."""
 NOBODY = -1
 """The id that is none."""
 
-_RUN = struct.Struct("<ccqiqqqqqqqqqqqBcBiiHHHI")
+_RUN = struct.Struct("<ccqiqqqqqqqqqqqBcBiiHHHIB")
 _HAS_INPUT, _HAS_TOKEN, _HAS_STEP, _HAS_HOLDER = 1, 2, 4, 8
 _MORE = _HAS_TOKEN | _HAS_STEP | _HAS_HOLDER
 _BETWEEN = "\0"
@@ -80,7 +72,7 @@ def unpacked_instant(value: bytes | None) -> datetime | None:
 
 def run_to_value(run: Run) -> bytes:
     """All of a run but its input, which does not change and may be large."""
-    surface, queue, kind = run.surface.encode(), run.queue.encode(), run.kind.encode()
+    name, surface, queue, kind = b"%d" % run.id, run.surface.encode(), run.queue.encode(), run.kind.encode()
     flags = (
         _HAS_INPUT * (run.input is not None)
         | _HAS_TOKEN * (run.callback_token is not None)
@@ -116,8 +108,9 @@ def run_to_value(run: Run) -> bytes:
         len(queue),
         len(kind),
         len(tail_bytes),
+        len(name),
     )
-    return b"".join((head, surface, queue, kind, tail_bytes, run.error.encode()))
+    return b"".join((head, name, surface, queue, kind, tail_bytes, run.error.encode()))
 
 
 def run_from_value(value: bytes, input: bytes | None) -> Run:
@@ -146,8 +139,10 @@ def run_from_value(value: bytes, input: bytes | None) -> Run:
         queue_length,
         kind_length,
         tail_length,
+        name_length,
     ) = _RUN.unpack_from(value)
-    surface_end = _RUN.size + surface_length
+    surface_at = _RUN.size + name_length
+    surface_end = surface_at + surface_length
     queue_end = surface_end + queue_length
     kind_end = queue_end + kind_length
     tail_end = kind_end + tail_length
@@ -161,7 +156,7 @@ def run_from_value(value: bytes, input: bytes | None) -> Run:
         id=id,
         job_id=None if job_id == NOBODY else job_id,
         job_version=job_version,
-        surface=value[_RUN.size : surface_end].decode(),
+        surface=value[surface_at:surface_end].decode(),
         kind=value[queue_end:kind_end].decode(),
         queue=value[surface_end:queue_end].decode(),
         trigger=_TRIGGER_OF[trigger],
@@ -198,177 +193,3 @@ def has_input(value: bytes) -> bool:
 
 
 _FLAGS_AT = struct.calcsize("<ccqiqqqqqqqqqqqBc")
-
-
-# Jobs
-
-_JOB = struct.Struct("<qqqicHHH")
-NO_LIMIT = -1
-_encode_job = msgspec.json.Encoder().encode
-_decode_job = msgspec.json.Decoder(Job).decode
-
-
-def job_to_value(job: Job) -> bytes:
-    surface, ref, name = job.surface.encode(), job.ref.encode(), job.name.encode()
-    limit = job.overlap.limit
-    head = _JOB.pack(
-        job.version,
-        micros(job.next_slot_at),
-        micros(job.next_fire_at),
-        NO_LIMIT if limit is None else limit,
-        b"x" if job.deleted_at is not None else b"1" if job.enabled else b"0",
-        len(surface),
-        len(ref),
-        len(name),
-    )
-    # The cursor stands in front and moves there: a copy inside the definition would only go stale.
-    definition = _encode_job(_replace(job, next_slot_at=None, next_fire_at=None))
-    return b"".join((head, surface, ref, name, definition))
-
-
-def job_from_value(value: bytes) -> Job:
-    _, slot_at, fire_at, _, _, *lengths = _JOB.unpack_from(value)
-    job = _decode_job(value[_JOB.size + sum(lengths) :])
-    return _replace(job, next_slot_at=instant(slot_at), next_fire_at=instant(fire_at))
-
-
-def judged_from_value(value: bytes) -> tuple[int, datetime, datetime]:
-    """Version, slot and fire instant of a job that has come due."""
-    version, slot_at, fire_at = struct.unpack_from("<qqq", value)
-    return version, from_micros(slot_at), from_micros(fire_at)
-
-
-# Attempts
-
-
-class _Told(msgspec.Struct, array_like=True, frozen=True):
-    """An attempt without what went over the wire. Short ones stay below the size at which Redis packs them tightly."""
-
-    number: int
-    node_id: int | None
-    started_at: int
-    ended_at: int
-    verdict: Verdict
-    timed_out: bool
-    code: int | None
-    error: str
-    result: bytes | None
-    exchange: Exchange | None
-
-
-_encode_told = msgspec.msgpack.Encoder().encode
-_decode_told = msgspec.msgpack.Decoder(_Told).decode
-_RESULT_IS_BODY, _RESULT_IS_TOLD = b"r", b"-"
-
-
-def attempt_to_parts(attempt: Attempt) -> list[Any]:
-    """The epoch, what is told, what was sent and what came back. A body that is the result, too, is kept once."""
-    exchange, result = attempt.exchange, attempt.result
-    sent = received = b""
-    mark = _RESULT_IS_TOLD
-    if exchange is not None:
-        sent, received = exchange.request_body, exchange.response_body
-        if result is not None and result == received:
-            mark, result = _RESULT_IS_BODY, None
-        exchange = _replace(
-            exchange,
-            request_line=storable(exchange.request_line),
-            request_headers=storable_headers(exchange.request_headers),
-            request_body=b"",
-            response_headers=storable_headers(exchange.response_headers),
-            response_body=b"",
-        )
-    told = _Told(
-        attempt.number,
-        attempt.node_id,
-        to_micros(attempt.started_at),
-        to_micros(attempt.ended_at),
-        attempt.verdict,
-        attempt.timed_out,
-        attempt.code,
-        storable(attempt.error),
-        result,
-        exchange,
-    )
-    return [attempt.epoch, mark + _encode_told(told), sent, received]
-
-
-def storable_headers(headers: dict[str, str]) -> dict[str, str]:
-    return {storable(name): storable(value) for name, value in headers.items()}
-
-
-def attempt_from_parts(
-    run_id: int, epoch: int, told: bytes, sent: bytes | None, received: bytes | None, *, is_whole: bool = True
-) -> Attempt:
-    """The attempt; of one that is not whole, the bodies are left out."""
-    one = _decode_told(told[1:])
-    exchange, result = one.exchange, one.result
-    if told[:1] == _RESULT_IS_BODY:
-        result = received or b""
-    if exchange is not None and is_whole and (sent or received):
-        exchange = _replace(exchange, request_body=sent or b"", response_body=received or b"")
-    return Attempt(
-        run_id=run_id,
-        number=one.number,
-        epoch=epoch,
-        node_id=one.node_id,
-        started_at=from_micros(one.started_at),
-        ended_at=from_micros(one.ended_at),
-        verdict=one.verdict,
-        timed_out=one.timed_out,
-        code=one.code,
-        error=one.error,
-        result=result,
-        exchange=exchange,
-    )
-
-
-# Alerts
-
-_ALERT = struct.Struct("<qqicI")
-_ALERT_STATE = {state: letter.encode() for state, letter in ALERTS.items()}
-_ALERT_STATE_OF = {letter: state for state, letter in _ALERT_STATE.items()}
-
-
-def alert_key(run_id: int, epoch: int, hook: str) -> str:
-    """What an alert is found by; the keys are in order as texts."""
-    return f"{run_id:016}{epoch:016}{hook}"
-
-
-def alert_key_parts(key: str) -> tuple[int, int, str]:
-    return int(key[:16]), int(key[16:32]), key[32:]
-
-
-def alert_args(alert: Alert) -> list[Any]:
-    """An alert as scripts take it: key and value."""
-    return [alert_key(alert.run_id, alert.epoch, alert.hook), alert_to_value(alert)]
-
-
-def alert_to_value(alert: Alert) -> bytes:
-    told = packed_instant(alert.created_at) + alert.body
-    head = _ALERT.pack(
-        micros(alert.due_at),
-        micros(alert.ended_at),
-        alert.attempts,
-        _ALERT_STATE[alert.state],
-        _ALERT.size + len(told),
-    )
-    return b"".join((head, told, storable(alert.error).encode()))
-
-
-def alert_from_value(key: bytes, value: bytes) -> Alert:
-    due_at, ended_at, attempts, state, error_at = _ALERT.unpack_from(value)
-    run_id, epoch, hook = alert_key_parts(key.decode())
-    body_at = _ALERT.size + 8
-    return Alert(
-        run_id=run_id,
-        epoch=epoch,
-        hook=hook,
-        body=value[body_at:error_at],
-        created_at=from_micros(struct.unpack_from("<q", value, _ALERT.size)[0]),
-        due_at=instant(due_at),
-        attempts=attempts,
-        state=_ALERT_STATE_OF[state],
-        ended_at=instant(ended_at),
-        error=value[error_at:].decode(),
-    )

@@ -39,4 +39,4 @@ def _jobs(spelling: Spelling) -> str:
         "worker_id": "r.holder",
         "created_at": spelling.instant.format("r.created_at"),
     }
-    return select(columns, "ksana_runs r WHERE r.kind = 'queue' AND r.made_by IN ('enqueue', 'chain')")
+    return select(columns, "ksana_runs r WHERE r.kind = 'item'")

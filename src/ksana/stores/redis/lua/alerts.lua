@@ -30,6 +30,7 @@ local function add_alert(key, value)
 end
 
 local function replace_alert(key, old, new)
+  touch(key)
   local hook, shown_as = split_alert(key)
   stand_alert(key, shown_as, hook, old, leave)
   stand_alert(key, shown_as, hook, new, enter)

@@ -1,5 +1,5 @@
 -- What every script begins with: the arguments one after the other, and the changes of ordered sets, which wait until
--- `flush` writes those of one set with one command.
+-- those of one set are written with one command.
 
 local P = KEYS[1]
 local NONE = -9223372036854775808
@@ -43,27 +43,32 @@ local function padded(id)
   return text
 end
 
--- set -> member -> the score it is to have, as text, or false if it is to go. What leaves a set only to come back as it
--- was is not written at all.
-local changes, scores_before, registered = {}, {}, {}
+local function unpadded(member)
+  return string.match(member, '[1-9]%d*') or '0'
+end
 
-local function leave(key, member, score)
-  local members, before = changes[key], scores_before[key]
+-- set -> members that are to go, and scores with members that are to come. The first are written first, which is right as
+-- long as nothing is touched twice in between.
+local going, coming, touched, registered = {}, {}, {}, {}
+
+local function leave(key, member)
+  local members = going[key]
   if not members then
-    members, before = {}, {}
-    changes[key], scores_before[key] = members, before
+    members = {}
+    going[key] = members
   end
-  if members[member] == nil then before[member] = score end
-  members[member] = false
+  members[#members + 1] = member
 end
 
 local function enter(key, member, score)
-  local members, before = changes[key], scores_before[key]
+  local members = coming[key]
   if not members then
-    members, before = {}, {}
-    changes[key], scores_before[key] = members, before
+    members = {}
+    coming[key] = members
   end
-  if before[member] == score then members[member] = nil else members[member] = score end
+  local last = #members
+  members[last + 1] = score
+  members[last + 2] = member
 end
 
 -- Names of which there are few, such as queues: written once.
@@ -79,25 +84,20 @@ local function write_all(command, key, list)
 end
 
 local function write_changes()
-  for key, members in pairs(changes) do
-    local gone, there = {}, {}
-    for member, score in pairs(members) do
-      if score then
-        there[#there + 1] = score
-        there[#there + 1] = member
-      else
-        gone[#gone + 1] = member
-      end
-    end
-    write_all('ZREM', key, gone)
-    write_all('ZADD', key, there)
-  end
+  for key, members in pairs(going) do write_all('ZREM', key, members) end
+  for key, members in pairs(coming) do write_all('ZADD', key, members) end
   for key, names in pairs(registered) do
     local list = {}
     for name in pairs(names) do list[#list + 1] = name end
     write_all('SADD', key, list)
   end
-  changes, scores_before, registered = {}, {}, {}
+  going, coming, touched, registered = {}, {}, {}, {}
+end
+
+-- About to move something from one place to another: what was done to it before must be written first.
+local function touch(name)
+  if touched[name] then write_changes() end
+  touched[name] = true
 end
 
 -- Rows in the order of their keys, each kept once: the hash has the values, the set the order.
@@ -109,5 +109,5 @@ end
 
 local function unshelve(name, key)
   call('HDEL', name, key)
-  leave(name .. ':order', key, '0')
+  leave(name .. ':order', key)
 end

@@ -3,7 +3,7 @@
 local now, limit = take(), take()
 local due = {}
 for _, member in ipairs(call('ZRANGEBYSCORE', 'due', '-inf', now, 'LIMIT', 0, limit)) do
-  local id = plain(tonumber(member))
+  local id = unpadded(member)
   local head = call('GETRANGE', 'job:' .. id, 0, 27)
   due[#due + 1] = id
   due[#due + 1] = head

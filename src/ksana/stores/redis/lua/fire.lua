@@ -14,7 +14,7 @@ for index = 1, take_number() do
     end
     for _ = 1, gaps do keep_gap() end
     local old, new = struct.unpack('<i8', head, 17), struct.unpack('<i8', cursor, 9)
-    if old ~= NONE then leave('due', padded(tonumber(id)), plain(old)) end
+    if old ~= NONE then leave('due', padded(tonumber(id))) end
     if new ~= NONE then enter('due', padded(tonumber(id)), plain(new)) end
     call('SETRANGE', key, 8, cursor)
     done[index] = 'done' .. table.concat(added)

@@ -46,6 +46,7 @@ local function take_more(move)
   move.more = true
   if take() == '1' then move.artifact = take() end
   if take() == '1' then move.checkpoint = take() end
+  if take() == '1' then move.input = take() end
   if take() == '1' then move.plan, move.children = take(), take_children() end
   return move
 end
@@ -68,6 +69,7 @@ local function keep_more(name, move)
   if move.artifact then call('SET', 'artifact:' .. name, move.artifact) end
   if move.checkpoint then call('SET', 'checkpoint:' .. name, move.checkpoint) end
   if move.artifact or move.checkpoint then enter('kept', name, name) end
+  if move.input then call('SET', 'input:' .. name, move.input) end
   if move.plan then
     call('SET', 'input:' .. name, move.plan)
     for _, child in ipairs(move.children) do add_run(child.value, child.input) end
@@ -83,15 +85,11 @@ local function value_after(move, old)
     value = string.sub(value, 1, MOVING_LENGTH) .. version .. string.sub(value, MOVING_LENGTH + 9)
   end
   local before, after = string.byte(old, FLAGS_AT), string.byte(value, FLAGS_AT)
-  if before % 2 ~= after % 2 and not move.plan then
+  if before % 2 ~= after % 2 and not move.plan and not move.input then
     local flags = string.char(after - after % 2 + before % 2)
     value = string.sub(value, 1, FLAGS_AT - 1) .. flags .. string.sub(value, FLAGS_AT + 1)
   end
   return value
-end
-
-local function name_of(value)
-  return plain((struct.unpack('<i8', value, ID_AT)))
 end
 
 -- Make a move if its run is still where it starts from.
@@ -99,6 +97,7 @@ local function apply(move)
   local value = move.value
   local run = get_run(name_of(value))
   if not run or run.epoch ~= move.epoch then return nil end
+  touch(run.name)
   local state, reason, stored = run.state, run.reason, run.value
   local stays_in_job = UNDER_WAY[state] and UNDER_WAY[string.sub(value, 1, 1)]
   stand(run, leave, stays_in_job)
@@ -140,9 +139,9 @@ local function fill_slots(job)
   if free == 0 then return 0 end
   local admitted = call('ZRANGE', 'line:' .. job, 0, free - 1)
   for _, member in ipairs(admitted) do
-    change_run(get_run(plain(tonumber(member))), 'S', let_in, true)
+    change_run(get_run(unpadded(member)), 'S', let_in, true)
   end
-  if #admitted == waiting then leave('lines', job, job) end
+  if #admitted == waiting then leave('lines', job) end
   flush()
   return #admitted
 end

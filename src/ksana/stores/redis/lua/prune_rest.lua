@@ -4,22 +4,22 @@ local before, now, limit = take(), take_number(), take()
 local more = 0
 
 local function old(key)
-  local found = call('ZRANGEBYSCORE', key, '-inf', '(' .. before, 'WITHSCORES', 'LIMIT', 0, limit)
-  if #found == 2 * tonumber(limit) then more = 1 end
+  local found = call('ZRANGEBYSCORE', key, '-inf', '(' .. before, 'LIMIT', 0, limit)
+  if #found == tonumber(limit) then more = 1 end
   return found
 end
 
 local function each(key, forget)
   local found = old(key)
-  for index = 1, #found, 2 do
-    leave(key, found[index], found[index + 1])
-    forget(found[index])
+  for _, member in ipairs(found) do
+    leave(key, member)
+    forget(member)
   end
 end
 
 each('gaps:recorded', function(key)
   unshelve('gaps', key)
-  leave('gaps:' .. plain(tonumber(string.sub(key, 1, 16))), key, '0')
+  leave('gaps:' .. plain(tonumber(string.sub(key, 1, 16))), key)
 end)
 each('answers:created', function(key) unshelve('answers', key) end)
 each('alerts:ended', function(key)

@@ -31,20 +31,20 @@ end
 
 local function forget_callbacks(run)
   local key = 'ledger:' .. run.name
-  for _, id in ipairs(call('HKEYS', key)) do leave('callbacks', id .. ':' .. run.name, id) end
+  for _, id in ipairs(call('HKEYS', key)) do leave('callbacks', id .. ':' .. run.name) end
   call('UNLINK', key)
-  if call('HDEL', 'progress', run.name) == 1 then leave('progress:order', run.name, run.name) end
+  if call('HDEL', 'progress', run.name) == 1 then leave('progress:order', run.name) end
 end
 
 -- Drop a run with all that was said of it.
 local function forget(run)
   stand(run, leave)
   if is_set(run.flags, HAS_TOKEN) then call('HDEL', 'tokens', token_of(run)) end
-  if run.job >= 0 and run.slot ~= NONE then leave('slots:' .. plain(run.job), run.name, plain(run.slot)) end
-  if run.parent >= 0 then leave('children:' .. plain(run.parent), run.name, run.name) end
+  if run.job >= 0 and run.slot ~= NONE then leave('slots:' .. plain(run.job), run.name) end
+  if run.parent >= 0 then leave('children:' .. plain(run.parent), run.name) end
   forget_attempts(run)
   forget_callbacks(run)
-  leave('kept', run.name, run.name)
+  leave('kept', run.name)
   local others = {}
   for index, key in ipairs({'input:', 'artifact:', 'checkpoint:', 'stamp:'}) do others[index] = P .. key .. run.name end
   call('UNLINK', 'run:' .. run.name, unpack(others))

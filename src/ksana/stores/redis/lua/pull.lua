@@ -1,6 +1,7 @@
--- queue, now, until, holder, limit | head starts of priorities 1 to 3 | types -> the items handed out
+-- queue, now, until, holder, limit, begun | head starts of priorities 1 to 3 | types -> the items handed out
 
 local queue, now, till, holder, limit = take(), take_number(), take_number(), take(), take_number()
+local begun = take_number()
 local head_starts = {take_number(), take_number(), take_number()}
 local types = {}
 for index = 1, take_number() do types[index] = take() end
@@ -42,12 +43,12 @@ end
 local function hand_out(run)
   run.reason, run.attempt = '-', run.attempt + 1
   run.node, run.deadline, run.ended = -1, till, NONE
-  if run.started == NONE then run.started = now end
+  if run.started == NONE then run.started = begun end
 end
 
 local items = {}
 for index = 1, math.min(limit, #found) do
-  local run = get_run(plain(tonumber(found[index].member)))
+  local run = get_run(unpadded(found[index].member))
   run.value = held_value(run)
   run.error = run.tail + struct.unpack('<I4', run.value, TAIL_LENGTH_AT)
   change_run(run, 'R', hand_out, true)

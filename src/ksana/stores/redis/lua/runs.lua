@@ -1,24 +1,25 @@
 -- Runs: how one is read, where it stands, how it comes to be and how it goes.
 
-local HEAD = '<c1c1i8i4i8i8i8i8i8i8i8i8i8i8i8Bc1Bi4i4I2I2I2I4'
+local HEAD = '<c1c1i8i4i8i8i8i8i8i8i8i8i8i8i8Bc1Bi4i4I2I2I2I4B'
 local MOVING = '<c1c1i8i4i8i8i8i8'
 -- Where in a value things stand, counted from 1.
-local EPOCH_AT, MOVING_LENGTH, ID_AT, DUE_AT, FLAGS_AT, TAIL_LENGTH_AT = 3, 46, 55, 63, 105, 120
-local HAS_INPUT, HAS_TOKEN, HAS_HOLDER = 1, 2, 8
+local EPOCH_AT, MOVING_LENGTH, ID_AT, DUE_AT, FLAGS_AT, TAIL_LENGTH_AT, NAME_AT = 3, 46, 55, 63, 105, 120, 125
+local HAS_INPUT, HAS_TOKEN, HAS_STEP, HAS_HOLDER = 1, 2, 4, 8
 local MINUTE = 60000000
 -- Unfinished, and not waiting to be let in.
 local UNDER_WAY = {S = true, R = true, Y = true, C = true, P = true}
 
 local function read_run(value)
   local state, reason, epoch, attempt, node, started, deadline, ended, version, id, due, created, job, parent, slot,
-    priority, trigger, flags, failures, reclaims, surface, queue, kind, tail, after = struct.unpack(HEAD, value)
+    priority, trigger, flags, failures, reclaims, surface, queue, kind, tail, name, after = struct.unpack(HEAD, value)
+  after = after + name
   local queue_at = after + surface
   local kind_at = queue_at + queue
   local tail_at = kind_at + kind
   -- All fields at once: a table that grows field by field is made anew each time it doubles.
   return {
     value = value,
-    name = plain(id),
+    name = string.sub(value, NAME_AT, after - 1),
     state = state,
     reason = reason,
     epoch = epoch,
@@ -42,6 +43,11 @@ local function read_run(value)
     tail = tail_at,
     error = tail_at + tail,
   }
+end
+
+-- The id of a run as text stands in its value, because formatting numbers is slow.
+local function name_of(value)
+  return string.sub(value, NAME_AT, NAME_AT - 1 + string.byte(value, NAME_AT - 1))
 end
 
 local function get_run(name)
@@ -117,7 +123,7 @@ local function flush_sums()
     if call('EXISTS', key) == 1 then
       enter('open', plain(minute), plain(minute))
     else
-      leave('open', plain(minute), plain(minute))
+      leave('open', plain(minute))
     end
   end
   sums = {}
@@ -170,7 +176,7 @@ local function stand(run, place, stays_in_job)
     local ready = run.priority .. ':' .. run.queue
     place('ready:' .. ready, padded(run.id), plain(run.due))
     if place == enter then register('queues', run.queue) end
-    if run.kind == ITEM then
+    if run.kind == ITEM and is_set(run.flags, HAS_STEP) then
       local _, type = beside(run)
       place('typed:' .. ready .. '\0' .. type, padded(run.id), plain(run.due))
     end
@@ -213,6 +219,7 @@ end
 
 -- What a script does to a run by itself: it goes to this state, and `change` sets what else moves.
 local function change_run(run, state, change, keeps_error)
+  touch(run.name)
   local before, reason = run.state, run.reason
   local stays_in_job = run.ended == NONE and before ~= 'W' and UNDER_WAY[state]
   stand(run, leave, stays_in_job)

@@ -34,9 +34,8 @@ local function claim(now, node, limit, queues)
     if run.started == NONE then run.started = now end
   end
   for _, member in ipairs(due_runs(now, limit, queues)) do
-    local id = tonumber(member)
-    padded_texts[id] = member
-    local run = get_run(plain(id))
+    local run = get_run(unpadded(member))
+    padded_texts[run.id] = member
     change_run(run, 'R', begin, false)
     append_run(claimed, run, run.value)
     if run.job >= 0 and not jobs[run.job] then

@@ -13,15 +13,19 @@ import sys
 from collections.abc import Callable, Iterator
 
 import burst
+import chains
 import cron
 import drain
 import http_runs
 import json_file
+import pull_queue
 import scale
 import tasks
 from figures import Row, table
 from fresh import ROUNDS, say
 from places import Places, open_places
+
+import periodic
 
 _PARTS: dict[str, Callable[[Places, int, bool], Iterator[Row]]] = {
     "cron": cron.rows,
@@ -31,6 +35,9 @@ _PARTS: dict[str, Callable[[Places, int, bool], Iterator[Row]]] = {
     "scale": scale.rows,
     "json": json_file.rows,
     "tasks": tasks.rows,
+    "periodic": periodic.rows,
+    "queue": pull_queue.rows,
+    "chains": chains.rows,
 }
 
 

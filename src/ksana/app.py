@@ -27,6 +27,7 @@ from ksana.domain.ports import Observer, Store, Target
 from ksana.engine.clock import SystemClock
 from ksana.engine.contexts import Contexts
 from ksana.engine.engine import Engine, EngineOptions
+from ksana.engine.queue_worker import QueueWorker
 from ksana.engine.reaper import Upkeep
 from ksana.observe.metrics import MetricsObserver
 from ksana.observe.queue_rates import QueueRates
@@ -68,6 +69,7 @@ class Program:
             settings.alerts.urls, policy=self._policy(), now=self.clock.now, signing_secret=self._signing_secret()
         )
         self._queues = queues
+        self._functions = functions or {}
 
     def _load_targets(self, functions: Functions) -> dict[str, Target]:
         executor = self.settings.executor
@@ -126,7 +128,7 @@ class Program:
         services = Services(
             engine=engine,
             version=ksana.__version__,
-            defaults=_defaults(self.settings),
+            defaults=job_defaults(self.settings),
             metrics=metrics if self.settings.metrics.enabled else None,
             callback_by_ids=self.settings.callback.by_ids,
             is_exposed=not is_loopback(self.settings.server.host),
@@ -141,6 +143,33 @@ class Program:
             version=ksana.__version__,
             allowed_hosts=self.settings.server.allowed_hosts,
         )
+
+    @asynccontextmanager
+    async def pulling(self, engine: Engine) -> AsyncIterator[None]:
+        """The functions of this node see to the items of its queues; at the end to those they have begun."""
+        options = engine.options
+        contexts = Contexts(await self.store.identity(), "")
+        workers = [
+            QueueWorker(
+                engine.queue,
+                self.store,
+                self.clock,
+                self.targets["python"],
+                contexts,
+                name=name,
+                holder=options.name,
+                functions=self._functions,
+                capacity=options.workers,
+                retry=job_defaults(self.settings).retry,
+            )
+            for name in (options.queues if self._functions else ())
+        ]
+        loops = [asyncio.create_task(worker.run()) for worker in workers]
+        try:
+            yield
+        finally:
+            await asyncio.gather(*(worker.stop(options.grace) for worker in workers))
+            await asyncio.gather(*loops)
 
     @asynccontextmanager
     async def running(self, port: int, *, is_exposed: bool) -> AsyncIterator[Engine]:
@@ -179,7 +208,8 @@ def _callback_base(settings: Settings, port: int) -> str:
     return settings.callback.base_url or f"{_base_url(settings, port)}/api/v1/callbacks"
 
 
-def _defaults(settings: Settings) -> JobDefaults:
+def job_defaults(settings: Settings) -> JobDefaults:
+    """What a job gets when it does not say."""
     executor = settings.executor
     retry = executor.default_retry
     return JobDefaults(
@@ -283,9 +313,10 @@ async def work(
     async with program.running(settings.server.port, is_exposed=False) as engine:
         if begin is not None:
             await begin(engine)
-        log.info("working for %s", mask_url(settings.storage.url))
-        await stop.wait()
-        log.info("stopping: no new work, waiting for what is under way")
+        async with program.pulling(engine):
+            log.info("working for %s", mask_url(settings.storage.url))
+            await stop.wait()
+            log.info("stopping: no new work, waiting for what is under way")
     log.info("stopped")
 
 

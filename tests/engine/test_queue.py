@@ -25,6 +25,7 @@ def queue_of(world: World) -> QueueVerbs:
 async def put(world: World, payload: Any = None, after: timedelta = timedelta(0), **said: Any) -> Run:
     item = Item(payload=payload, max_attempts=said.pop("max_attempts", 3))
     [(run, _)] = await queue_of(world).enqueue([NewItem(queue="mail", item=item, due_at=world.now + after, **said)])
+    assert isinstance(run, Run)
     return run
 
 
@@ -39,9 +40,10 @@ async def test_an_item_is_pulled_and_acknowledged(any_world: World) -> None:
     assert (held.id, item_of(held).payload) == (run.id, {"to": "x"})
     done = await queue.ack(held.id, lease_token(held), b'{"ok":true}')
     assert done.state is State.SUCCESS
-    assert (await queue.ack(held.id)).epoch == done.epoch
+    for token in (None, lease_token(held)):
+        assert (await queue.ack(held.id, token)).epoch == done.epoch
     with pytest.raises(StaleLease):
-        await queue.ack(held.id, lease_token(held))
+        await queue.ack(held.id, f"{held.id}.9")
     with pytest.raises(NotFound):
         await queue.ack(999)
     assert world.main.diary.moved[-1].run == done

@@ -61,7 +61,8 @@ def sqlite_stores(migrated_sqlite_path: Path) -> MakeStore:
 @pytest.fixture
 def postgres_stores(postgres_shared: SharedDatabase) -> MakeStore:
     url = postgres_shared.emptied(migrate)
-    return lambda: open_store(url)
+    # The server starts a process for every connection, and most tests need one.
+    return lambda: open_store(url, pool_idle=1)
 
 
 @pytest.fixture

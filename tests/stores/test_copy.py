@@ -44,7 +44,14 @@ async def unrolled(store: Store) -> None:
         await store._database.write(lambda tx: tx.run(SET_ROLLED, until=0))
 
 
-@pytest.fixture(params=itertools.permutations(STORES, 2), ids="-".join)
+every_pair = pytest.mark.parametrize("pair", list(itertools.permutations(STORES, 2)), ids="-".join, indirect=True)
+each_store_once = pytest.mark.parametrize(
+    "pair", list(zip(STORES, (*STORES[1:], STORES[0]), strict=True)), ids="-".join, indirect=True
+)
+"""Every store is once where it comes from and once where it goes; in between are values that know no store."""
+
+
+@pytest.fixture
 async def pair(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Store, Store]]:
     """Two stores of two kinds; the second is empty."""
     make: list[MakeStore] = [request.getfixturevalue(f"{name}_stores") for name in request.param]
@@ -102,6 +109,7 @@ def sizes(things: Everything) -> dict[Section, int]:
     return {section: len(items) for section, items in things.items()}
 
 
+@every_pair
 async def test_everything_arrives_value_by_value(pair: tuple[Store, Store]) -> None:
     source, target = pair
     things = await fill(source)
@@ -115,6 +123,7 @@ async def test_everything_arrives_value_by_value(pair: tuple[Store, Store]) -> N
     assert all(arrived.next_ids[name] >= next_id for name, next_id in rolled.next_ids.items())
 
 
+@each_store_once
 async def test_a_copy_cut_short_goes_on_where_it_was(pair: tuple[Store, Store]) -> None:
     source, target = pair
     things = await fill(source)
@@ -304,6 +313,7 @@ async def test_no_node_starts_on_half_a_copy(source: Store, target: Store) -> No
     assert await target.nodes() == []
 
 
+@each_store_once
 async def test_what_was_due_at_the_move_fires_once_after_it(pair: tuple[Store, Store]) -> None:
     source, target = pair
     old = await World(lambda: _same(source)).open()

@@ -181,32 +181,33 @@ async def test_a_body_that_is_no_text_does_not_break_the_view(store: Store) -> N
     assert found > 0
 
 
-@pytest.mark.parametrize(
-    ("state", "reason", "status"),
-    [
-        (State.WAITING, Reason.SLOT, "SCHEDULED"),
-        (State.SCHEDULED, None, "SCHEDULED"),
-        (State.SUCCESS, None, "SUCCESS"),
-        (State.SUCCESS, Reason.CALLBACK, "CALLBACK_SUCCESS"),
-        (State.FAILED, Reason.CALLBACK, "FAILED"),
-        (State.TIMEOUT, None, "TIMEOUT"),
-        (State.TIMEOUT, Reason.CALLBACK_TIMEOUT, "FAILED_TIMEOUT"),
-        (State.CANCELED, Reason.OPERATOR, "CANCELED"),
-        (State.SKIPPED, Reason.OVERLAP, "SKIPPED"),
-        (State.MISSED, Reason.MISFIRE, "SKIPPED"),
-        (State.DEAD_LETTER, None, "FAILED"),
-    ],
-)
-async def test_only_states_of_the_document_are_shown(
-    store: Store, state: State, reason: Reason | None, status: str
-) -> None:
+SHOWN: list[tuple[State, Reason | None, str]] = [
+    (State.WAITING, Reason.SLOT, "SCHEDULED"),
+    (State.SCHEDULED, None, "SCHEDULED"),
+    (State.SUCCESS, None, "SUCCESS"),
+    (State.SUCCESS, Reason.CALLBACK, "CALLBACK_SUCCESS"),
+    (State.FAILED, Reason.CALLBACK, "FAILED"),
+    (State.TIMEOUT, None, "TIMEOUT"),
+    (State.TIMEOUT, Reason.CALLBACK_TIMEOUT, "FAILED_TIMEOUT"),
+    (State.CANCELED, Reason.OPERATOR, "CANCELED"),
+    (State.SKIPPED, Reason.OVERLAP, "SKIPPED"),
+    (State.MISSED, Reason.MISFIRE, "SKIPPED"),
+    (State.DEAD_LETTER, None, "FAILED"),
+]
+
+
+async def test_only_states_of_the_document_are_shown(store: Store) -> None:
     """C-47, C-69: eleven states and no other, attempts from 1."""
     await store.add_jobs([a_job(1, **JOB)])
-    ended_at = NOW + HOUR if state.is_final else None
-    await put(store, a_run(1, surface="tasks", state=state, reason=reason, ended_at=ended_at))
-    [row] = await seen(store, "task_runs", TASK_RUNS)
-    assert (row["status"], row["attempt"], instant(row["end_time"])) == (status, 1, ended_at)
-    assert instant(row["updated_at"]) == (ended_at or NOW)
+    for id, (state, reason, _) in enumerate(SHOWN, 1):
+        ended_at = NOW + HOUR if state.is_final else None
+        await put(store, a_run(id, surface="tasks", state=state, reason=reason, ended_at=ended_at))
+    rows = await seen(store, "task_runs", TASK_RUNS)
+    assert [row["status"] for row in rows] == [status for _, _, status in SHOWN]
+    for row, (state, _, _) in zip(rows, SHOWN, strict=True):
+        ended_at = NOW + HOUR if state.is_final else None
+        assert (row["attempt"], instant(row["end_time"])) == (1, ended_at)
+        assert instant(row["updated_at"]) == (ended_at or NOW)
 
 
 async def test_async_callbacks_has_one_row_for_each(store: Store) -> None:

@@ -12,6 +12,7 @@ import click
 import ksana
 from ksana.cli.db import db
 from ksana.cli.explain import explain
+from ksana.cli.imports import import_
 from ksana.cli.keys import key
 from ksana.cli.problems import showing_problems
 from ksana.cli.serve import serve, worker
@@ -33,7 +34,7 @@ def version() -> None:
     click.echo(ksana.__version__)
 
 
-for _command in (serve, worker, explain, db, store, key, config, version):
+for _command in (serve, worker, explain, db, store, key, import_, config, version):
     command.add_command(_command)
 
 

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_SCOPES = ("admin", "job:read", "job:write", "run:read", "run:write", "run:control", "chain:read", "chain:write")
+_SCOPES = (
+    *("admin", "job:read", "job:write", "run:read", "run:write", "run:control", "chain:read", "chain:write"),
+    *("queue:read", "queue:write", "queue:work"),
+)
 
 
 @click.group()

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _CONFIG = click.option("--config", "config_path", type=click.Path(path_type=Path), help="YAML file with settings.")
-_STORE = click.option("--store", help="Where the data lives: sqlite:PATH, json:DIR, postgresql://…, mysql://…")
+_STORE = click.option(
+    "--store", help="Where the data lives: sqlite:PATH, json:DIR, postgresql://…, mysql://…, redis://…"
+)
 _OTHERS = (
     click.option("--data-dir", help="Directory of the embedded store (default ./data)."),
     click.option("--log-level", help="debug, info, warning or error."),

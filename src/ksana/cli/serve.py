@@ -38,12 +38,13 @@ def serve(functions: str | None, config_path: Path | None, **flags: Any) -> None
 @click.command()
 @click.argument("functions", required=False)
 @click.option("--queue", "queues", multiple=True, help="Queue to work for (default: default); may be repeated.")
-@click.option("--workers", help="Runs executed at once (default 4).")
+@click.option("--workers", help="Runs executed at once, and items of each queue (default 4).")
 @store_options
 def worker(functions: str | None, queues: tuple[str, ...], config_path: Path | None, **flags: Any) -> None:
     """Start a node without an HTTP server, which shares the work of the store.
 
-    FUNCTIONS is MODULE:NAME of a mapping from names to Python functions that `python` jobs may call.
+    FUNCTIONS is MODULE:NAME of a mapping from names to Python functions that `python` jobs may call. They also see to
+    the items that wait in the queues: the one called like an item's type does it, else the one called like its queue.
     """
     settings = settings_from(config_path, **flags)
     start_logging(settings)

@@ -17,7 +17,12 @@ from ksana.domain.policies import Priority
 from ksana.domain.runs import Run, Trigger
 from ksana.domain.states import Event, Reason, State
 
-KIND = "queue"
+KIND = "item"
+"""The kind of these runs, and of no others."""
+
+QUEUE = "queue"
+"""The type of the steps of chains that make an item, and the surface of items that are made otherwise."""
+
 SCOPE = "queue"
 """The scope of records that keep an item from being enqueued twice. They are never forgotten."""
 
@@ -137,7 +142,7 @@ def new_item(
     *,
     due_at: datetime,
     priority: Priority = Priority.NORMAL,
-    surface: str = KIND,
+    surface: str = QUEUE,
     type: str | None = None,
     parent: Run | None = None,
 ) -> Run:
@@ -190,12 +195,12 @@ def failed(
     report: Report | None = None,
 ) -> Move:
     """The worker could not do it: it comes due again, is given up as a dead letter, or ends if no retry makes sense."""
-    if is_final:
-        return Move(run.epoch, advance(run, Event.FAIL, now, error=error), checkpoint=_told(report))
-    if run.failures + 1 >= item_of(run).max_attempts:
-        return Move(run.epoch, advance(run, Event.BURY, now, error=error))
+    told = _told(report)
+    if is_final or run.failures + 1 >= item_of(run).max_attempts:
+        return Move(run.epoch, advance(run, Event.FAIL if is_final else Event.BURY, now, error=error), checkpoint=told)
     later = run.due_at + delay
-    return Move(run.epoch, advance(run, Event.RETRY, now, due_at=later if later > now else now + delay, error=error))
+    moved = advance(run, Event.RETRY, now, due_at=later if later > now else now + delay, error=error)
+    return Move(run.epoch, moved, checkpoint=told)
 
 
 def lapsed(run: Run, now: datetime) -> Move:

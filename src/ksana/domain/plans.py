@@ -4,25 +4,35 @@ edited later does not touch it. The plan is kept as the run's input."""
 from __future__ import annotations
 
 from datetime import datetime
+from functools import cached_property, lru_cache
 from typing import Any
 
 import msgspec
 
 from ksana.domain.chains import Chain, Shape, flat_shape, shape_of
 from ksana.domain.errors import InvalidArgument, Problem
-from ksana.domain.graph import Step, defaults_of, read_graph
+from ksana.domain.graph import Graph, Step, defaults_of, read_graph
 from ksana.domain.jobs import Job
 from ksana.domain.runs import Run, Trigger
 from ksana.domain.states import Reason, State
 from ksana.domain.steps import CHAIN as CHAIN
 
 
-class ChainPlan(msgspec.Struct, frozen=True, tag="chain"):
+class ChainPlan(msgspec.Struct, frozen=True, tag="chain", dict=True):
     """A graph, as somebody wrote it down, the parameters of this start, and what the chain was called then."""
 
     dag: dict[str, Any]
     params: dict[str, Any] = {}
     name: str = ""
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The graph, which was accepted when it was written down."""
+        return read_graph(self.dag, is_accepted=True)
+
+    @cached_property
+    def shape(self) -> Shape:
+        return shape_of(self.graph)
 
 
 class MapPlan(msgspec.Struct, frozen=True, tag="map"):
@@ -57,6 +67,8 @@ def write_plan(plan: Plan) -> bytes:
     return _encode(plan)
 
 
+# Who moves a chain on asks for the same plan as who carries its steps out, and plans never change.
+@lru_cache(maxsize=8)
 def read_plan(input: bytes | None) -> Plan:
     return _decoder.decode(input or b"{}")
 
@@ -71,8 +83,8 @@ def input_of(job: Job, given: bytes | None) -> bytes | None:
 def shape_of_plan(plan: Plan) -> Shape:
     """How the children of a run with this plan depend on each other."""
     match plan:
-        case ChainPlan(dag=dag):
-            return shape_of(read_graph(dag, is_accepted=True))
+        case ChainPlan():
+            return plan.shape
         case MapPlan(step=step, items=items):
             return flat_shape(len(items), step.max_parallel)
         case JobPlan() | ItemPlan():

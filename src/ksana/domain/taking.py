@@ -100,7 +100,10 @@ class Taker:
 
 def either(fields: dict[str, Any], *names: str) -> Any:
     """The value under the first of these names that has one."""
-    return next((fields[name] for name in names if fields.get(name) is not None), None)
+    for name in names:
+        if (value := fields.get(name)) is not None:
+            return value
+    return None
 
 
 def at(path: str, name: str) -> str:

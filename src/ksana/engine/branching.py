@@ -11,7 +11,7 @@ import msgspec
 
 from ksana.domain.errors import InvalidArgument
 from ksana.domain.fires import Draws
-from ksana.domain.graph import Graph, Step, read_graph
+from ksana.domain.graph import Step, read_graph
 from ksana.domain.items import DEFAULT_MAX_ATTEMPTS, Item, new_item
 from ksana.domain.jobs import Job
 from ksana.domain.moves import Branch
@@ -27,6 +27,7 @@ from ksana.domain.plans import (
     checked_params,
     input_of,
     new_child,
+    read_plan,
     shape_of_plan,
     write_plan,
 )
@@ -171,15 +172,12 @@ def _awaits_callback(target: Target, config: dict[str, Any]) -> bool:
 
 
 def _branching(children: list[Run], plan: Plan, patience: timedelta | None = None) -> Branching:
-    branch = Branch(begun(children, shape_of_plan(plan)), write_plan(plan))
+    written = write_plan(plan)
+    # As it is read by all who ask for it from now on, and read once for all of them.
+    branch = Branch(begun(children, shape_of_plan(read_plan(written))), written)
     return Branching(Verdict.BRANCH, branch=branch, patience=patience)
 
 
 def _shown(value: Any) -> str:
     text = msgspec.json.encode(value).decode()
     return text if len(text) <= 60 else f"{text[:59]}…"
-
-
-def graph_in(plan: Plan) -> Graph | None:
-    """The graph of a plan that has one."""
-    return read_graph(plan.dag) if isinstance(plan, ChainPlan) else None

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 import msgspec
 
@@ -13,22 +12,18 @@ from ksana.domain.errors import AlreadyExists, InvalidState, KsanaError, NotFoun
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.items import (
     KIND,
+    QUEUE,
     SCOPE,
     Enqueued,
     Item,
     Pull,
     PullOrder,
     Report,
-    acked,
     extended,
-    failed,
-    is_acked,
-    item_of,
     lease_token,
     new_item,
     redriven,
     refuse_stale,
-    released,
     stored_key,
     stored_queue,
 )
@@ -36,17 +31,16 @@ from ksana.domain.moves import Move
 from ksana.domain.policies import Priority
 from ksana.domain.ports import Clock, Observer, Store
 from ksana.domain.runs import Run
-from ksana.domain.states import State
 from ksana.engine.alerts import Alarm
 from ksana.engine.draws import IdPool
 from ksana.engine.loops import rest
+from ksana.engine.queue_judges import Judge, acking, failing, releasing
 
 _TRIES = 20
 # How long what another node enqueued may go unnoticed by somebody who waits here.
 _LOOK_AGAIN = timedelta(seconds=1)
-
-Judge = Callable[[Run, datetime], Move | None]
-"""What becomes of an item as it stands; None if nothing does. Raises if it must not."""
+# What is due and was not handed out may only be locked by somebody who looks at it; or nobody here wants its type.
+_LOOK_SOON = timedelta(milliseconds=20)
 
 HungUp = Callable[[], Awaitable[object]]
 """Returns once the worker that waits for items is gone."""
@@ -60,58 +54,9 @@ class NewItem(msgspec.Struct, frozen=True, kw_only=True):
     item: Item
     due_at: datetime | None = None
     priority: Priority = Priority.NORMAL
-    surface: str = KIND
+    surface: str = QUEUE
     type: str | None = None
     key: str | None = None
-
-
-def acking(token: str | None = None, artifact: bytes | None = None, report: Report | None = None) -> Judge:
-    """The worker has done it, if it still holds it; what it says for the second time changes nothing."""
-
-    def judged(run: Run, now: datetime) -> Move | None:
-        if is_acked(run, token):
-            return None
-        refuse_stale(run, token)
-        return acked(run, now, artifact, report)
-
-    return judged
-
-
-def failing(
-    error: str,
-    token: str | None = None,
-    *,
-    delay: timedelta = timedelta(0),
-    is_final: bool = False,
-    report: Report | None = None,
-) -> Judge:
-    """The worker could not do it, if it still holds it."""
-
-    def judged(run: Run, now: datetime) -> Move:
-        refuse_stale(run, token)
-        return failed(run, now, error, delay=delay, is_final=is_final, report=report)
-
-    return judged
-
-
-def redriving(states: Collection[State], after: timedelta = timedelta(0), payload: Any = msgspec.UNSET) -> Judge:
-    """It is put back if it ended like this, to come due after so long, with another payload if one is given."""
-
-    def judged(run: Run, now: datetime) -> Move:
-        if run.state not in states:
-            raise InvalidState(f"the item is {run.state}; there is nothing to put back")
-        item = None if payload is msgspec.UNSET else msgspec.structs.replace(item_of(run), payload=payload)
-        return redriven(run, now, now + after, item)
-
-    return judged
-
-
-def _releasing(token: str | None) -> Judge:
-    def judged(run: Run, now: datetime) -> Move:
-        refuse_stale(run, token)
-        return released(run, now)
-
-    return judged
 
 
 def _forgotten(run_id: int) -> AlreadyExists:
@@ -177,7 +122,7 @@ class QueueVerbs:
         if it has one of its own. What was meant for a worker that has hung up meanwhile is given back."""
         name = stored_queue(queue)
         until = self._clock.now() + wait
-        news = asyncio.Event()
+        news, soon = asyncio.Event(), _LOOK_SOON
         self._news.setdefault(name, set()).add(news)
         gone = None if hung_up is None else asyncio.ensure_future(hung_up())
         if gone is not None:
@@ -203,8 +148,10 @@ class QueueVerbs:
                 if runs or at >= until or self._is_closed:
                     return runs
                 due_at = await self._store.next_due_at([name])
-                later = at + _LOOK_AGAIN
-                wake_at = min(until, later if due_at is None or due_at <= at else min(due_at, later))
+                wake_at = min(until, at + _LOOK_AGAIN)
+                if due_at is not None:
+                    wake_at = min(wake_at, due_at if due_at > at else at + soon)
+                    soon = _LOOK_SOON if due_at > at else soon * 2
                 await rest(self._clock, news, wake_at - at)
         finally:
             if gone is not None:
@@ -215,7 +162,7 @@ class QueueVerbs:
 
     async def _give_back(self, runs: Sequence[Run]) -> list[Run]:
         if runs:
-            await self.move_many({run.id: _releasing(lease_token(run)) for run in runs})
+            await self.move_many({run.id: releasing(lease_token(run)) for run in runs})
         return []
 
     def close(self) -> None:
@@ -250,9 +197,10 @@ class QueueVerbs:
         token: str | None = None,
         delay: timedelta = timedelta(0),
         is_final: bool = False,
+        report: Report | None = None,
     ) -> Run:
         """The worker could not do it."""
-        return await self._move(run_id, failing(error, token, delay=delay, is_final=is_final))
+        return await self._move(run_id, failing(error, token, delay=delay, is_final=is_final, report=report))
 
     async def extend(
         self, run_id: int, lease: timedelta, token: str | None = None, report: Report | None = None
@@ -267,7 +215,7 @@ class QueueVerbs:
 
     async def release(self, run_id: int, token: str | None = None) -> Run:
         """The worker gives it back untouched; it counts as no failure."""
-        return await self._move(run_id, _releasing(token))
+        return await self._move(run_id, releasing(token))
 
     async def redrive(self, run_id: int) -> Run:
         """Put a dead letter back with all its attempts before it."""

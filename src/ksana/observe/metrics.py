@@ -39,7 +39,7 @@ _REMEMBERED_GONE: Final = 10_000
 _FAILURES: Final = frozenset({State.FAILED, State.TIMEOUT, State.DEAD_LETTER})
 _LATE_GAPS: Final = frozenset({Reason.MISFIRE, Reason.CATCH_UP_LIMIT})
 # A run that goes back for one of these did not fail.
-_NO_RETRY: Final = frozenset({Reason.OPERATOR, Reason.SHUTDOWN})
+_NO_RETRY: Final = frozenset({Reason.OPERATOR, Reason.SHUTDOWN, Reason.RELEASED})
 _DECISIONS: Final = {State.SKIPPED: "skipped", State.MISSED: "missed"}
 # The document that names cronjob_run_total has words of its own for how a run ends.
 _ENDS: Final = {

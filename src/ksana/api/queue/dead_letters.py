@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 
 from ksana.api.kit import Call, Input, Page, Route, Scope, Timestamp, page_of, timestamp
-from ksana.api.queue.item_shapes import MOST, Answered, Delay, JobId, JobView, Queue, show_answer, show_job
+from ksana.api.queue.item_shapes import MOST, Answered, Delay, ItemView, JobId, Queue, show_answer, show_job
 from ksana.api.queue.looking import FoundQuery, run_query
 from ksana.api.queue.words import Action, ObjectType, job_id_of, run_id_of
 from ksana.api.services import Services
@@ -17,7 +17,7 @@ from ksana.domain.items import shown_queue, stored_queue
 from ksana.domain.queries import ErrorGroup
 from ksana.domain.runs import Run
 from ksana.domain.states import State
-from ksana.engine.queue_verbs import redriving
+from ksana.engine.queue_judges import redriving
 
 _DEAD = frozenset({State.DEAD_LETTER})
 _OVER = frozenset({State.DEAD_LETTER, State.FAILED})
@@ -81,7 +81,7 @@ class RequeueInput(Input, frozen=True):
     payload: Any = msgspec.UNSET
 
 
-async def list_dead(call: Call[None, DeadQuery]) -> Page[JobView]:
+async def list_dead(call: Call[None, DeadQuery]) -> Page[ItemView]:
     """Dead letters, newest first."""
     services: Services = call.services
     query = call.query
@@ -115,7 +115,7 @@ async def redrive(call: Call[RedriveInput, None]) -> Redriven:
     return Redriven(dry_run=body.dry_run, count=count, results=shown)
 
 
-async def requeue(call: Call[RequeueInput, None]) -> JobView:
+async def requeue(call: Call[RequeueInput, None]) -> ItemView:
     """Put one item back that failed or is a dead letter."""
     services: Services = call.services
     run_id = run_id_of(call.text("id"))
@@ -188,7 +188,7 @@ def routes() -> list[Route[Any, Any]]:
             list_dead,
             Scope.QUEUE_READ,
             query=DeadQuery,
-            response=Page[JobView],
+            response=Page[ItemView],
             summary="List dead letters",
             name="list_dead_letters",
         ),
@@ -216,7 +216,7 @@ def routes() -> list[Route[Any, Any]]:
             requeue,
             Scope.QUEUE_WRITE,
             request=RequeueInput,
-            response=JobView,
+            response=ItemView,
             optional_body=True,
             summary="Put an item back that is over",
             errors=(NotFound, InvalidState),

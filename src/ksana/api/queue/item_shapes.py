@@ -59,7 +59,7 @@ class NewJobs(Input, frozen=True):
     jobs: Annotated[list[dict[str, Any]], msgspec.Meta(min_length=1, max_length=MOST)]
 
 
-class JobView(msgspec.Struct, frozen=True, kw_only=True):
+class ItemView(msgspec.Struct, frozen=True, kw_only=True):
     """An item. `attempt` counts the times it has failed; what belongs to an object is null for an item about none."""
 
     job_id: str
@@ -84,20 +84,20 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: Timestamp | None
 
 
-class EnqueuedView(JobView, frozen=True, kw_only=True):
+class EnqueuedView(ItemView, frozen=True, kw_only=True):
     """The item that stands for what was sent; `deduplicated` if it was there before."""
 
     deduplicated: bool
 
 
-class PulledView(JobView, frozen=True, kw_only=True):
+class PulledView(ItemView, frozen=True, kw_only=True):
     """An item that is the worker's until `lease_until`; `progress` is what the worker before it left."""
 
     lease_token: str
     progress: Any
 
 
-class JobDetail(JobView, frozen=True, kw_only=True):
+class ItemDetail(ItemView, frozen=True, kw_only=True):
     """An item with what workers told of it."""
 
     progress: Any
@@ -110,7 +110,7 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     """What one of many was answered: `status` is what it would have been alone, with the item or the error."""
 
     status: int
-    job: JobView | None = None
+    job: ItemView | None = None
     error: ErrorBody | None = None
 
 
@@ -132,8 +132,8 @@ class EnqueueResults(msgspec.Struct, frozen=True):
     results: list[AnsweredEnqueue]
 
 
-def show_job(run: Run) -> JobView:
-    return JobView(**_said(run))
+def show_job(run: Run) -> ItemView:
+    return ItemView(**_said(run))
 
 
 def show_enqueued(run: Run, is_new: bool) -> EnqueuedView:
@@ -144,9 +144,9 @@ def show_pulled(run: Run, kept: Kept | None) -> PulledView:
     return PulledView(**_said(run), lease_token=lease_token(run), progress=report_of(kept).progress)
 
 
-def show_detail(run: Run, kept: Kept | None) -> JobDetail:
+def show_detail(run: Run, kept: Kept | None) -> ItemDetail:
     report = report_of(kept)
-    return JobDetail(
+    return ItemDetail(
         **_said(run),
         # How far it came tells nothing any more once it is done.
         progress=None if run.state is State.SUCCESS else report.progress,

@@ -8,7 +8,7 @@ import msgspec
 
 from ksana.api.kit import Call, Page, PageQuery, Route, Scope, page_of
 from ksana.api.kit.paging import Order, parse_sort
-from ksana.api.queue.item_shapes import JobDetail, JobView, Queue, show_detail, show_job
+from ksana.api.queue.item_shapes import ItemDetail, ItemView, Queue, show_detail, show_job
 from ksana.api.queue.words import Action, ObjectType, Status, run_id_of, states_of, types_of
 from ksana.api.services import Services
 from ksana.domain.errors import NotFound
@@ -46,7 +46,7 @@ def run_query(query: FoundQuery, **said: Any) -> RunQuery:
     )
 
 
-async def list_jobs(call: Call[None, JobsQuery]) -> Page[JobView]:
+async def list_jobs(call: Call[None, JobsQuery]) -> Page[ItemView]:
     """Items, newest first."""
     services: Services = call.services
     query = call.query
@@ -55,7 +55,7 @@ async def list_jobs(call: Call[None, JobsQuery]) -> Page[JobView]:
     return page_of([show_job(run) for run in found.items], found.total, query)
 
 
-async def get_job(call: Call[None, None]) -> JobDetail:
+async def get_job(call: Call[None, None]) -> ItemDetail:
     """An item, with what workers told of it."""
     services: Services = call.services
     run = await services.engine.queue.get(run_id_of(call.text("id")))
@@ -65,13 +65,13 @@ async def get_job(call: Call[None, None]) -> JobDetail:
 def routes() -> list[Route[Any, Any]]:
     path = "/scheduler/jobs"
     return [
-        Route("GET", path, list_jobs, Scope.QUEUE_READ, query=JobsQuery, response=Page[JobView], summary="List items"),
+        Route("GET", path, list_jobs, Scope.QUEUE_READ, query=JobsQuery, response=Page[ItemView], summary="List items"),
         Route(
             "GET",
             f"{path}/{{id}}",
             get_job,
             Scope.QUEUE_READ,
-            response=JobDetail,
+            response=ItemDetail,
             summary="Get an item",
             errors=(NotFound,),
         ),

@@ -13,8 +13,8 @@ from ksana.api.queue.handing_out import DEFAULT_LEASE_SECONDS, LeaseSeconds
 from ksana.api.queue.item_shapes import (
     MOST,
     Instant,
+    ItemView,
     JobId,
-    JobView,
     LeaseToken,
     Results,
     show_answer,
@@ -26,7 +26,8 @@ from ksana.domain.errors import InvalidArgument, InvalidState, KsanaError, NotFo
 from ksana.domain.items import Report
 from ksana.domain.runs import Run
 from ksana.domain.times import parse_instant
-from ksana.engine.queue_verbs import Judge, QueueVerbs, acking, failing
+from ksana.engine.queue_judges import Judge, acking, failing
+from ksana.engine.queue_verbs import QueueVerbs
 
 _MONTH = 30 * 86_400
 _SAID_FAILED = "the worker said that it failed"
@@ -83,12 +84,12 @@ class ReleaseInput(Input, frozen=True):
     lease_token: LeaseToken | None = None
 
 
-async def ack(call: Call[AckInput, None]) -> JobView:
+async def ack(call: Call[AckInput, None]) -> ItemView:
     """An item is done. Said again, it changes nothing."""
     return await _one(call, _acking(call.body))
 
 
-async def fail(call: Call[FailInput, None]) -> JobView:
+async def fail(call: Call[FailInput, None]) -> ItemView:
     """An item could not be done: it comes due again, or becomes a dead letter when its attempts are used up."""
     return await _one(call, _failing(call.body))
 
@@ -103,7 +104,7 @@ async def fail_many(call: Call[FailMany, None]) -> Results:
     return await _many(call, [(one.job_id, _failing(one)) for one in call.body.jobs])
 
 
-async def heartbeat(call: Call[HeartbeatInput, None]) -> JobView:
+async def heartbeat(call: Call[HeartbeatInput, None]) -> ItemView:
     """The worker holds an item for longer."""
     body = call.body
     report = None if body.progress is msgspec.UNSET else Report(body.progress)
@@ -111,7 +112,7 @@ async def heartbeat(call: Call[HeartbeatInput, None]) -> JobView:
     return show_job(await _queue(call).extend(_run_id(call), lease, body.lease_token, report))
 
 
-async def release(call: Call[ReleaseInput, None]) -> JobView:
+async def release(call: Call[ReleaseInput, None]) -> ItemView:
     """The worker gives an item back untouched, which counts as no failure."""
     return show_job(await _queue(call).release(_run_id(call), call.body.lease_token))
 
@@ -143,7 +144,7 @@ def _failing(body: FailInput) -> Judge:
     return failing(body.error, body.lease_token, delay=delay, is_final=not body.retryable)
 
 
-async def _one(call: Call[Any, Any], judge: Judge) -> JobView:
+async def _one(call: Call[Any, Any], judge: Judge) -> ItemView:
     [result] = await _queue(call).move_many({_run_id(call): judge})
     if isinstance(result, KsanaError):
         raise result
@@ -188,7 +189,7 @@ def routes() -> list[Route[Any, Any]]:
             handler,
             Scope.QUEUE_WORK,
             request=request,
-            response=JobView,
+            response=ItemView,
             optional_body=is_optional,
             summary=summary,
             errors=refused,

@@ -1,0 +1,149 @@
+"""Items enqueued, pulled and acknowledged over HTTP, one by one and by the hundred, with one client and with four,
+against the same steps of the bare store in one process.
+
+python bench/pull_queue.py http URL CLIENTS BATCH ITEMS         over HTTP, from a server of its own
+python bench/pull_queue.py store URL CLIENTS BATCH ITEMS        by the verbs of the store
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import uvloop
+from figures import RATE, Row
+from fresh import in_rounds, measure
+from ours import Bench
+from pyreqwest.client import Client, ClientBuilder
+
+from ksana.domain.items import Enqueued, Item, Pull, acked, new_item, stored_queue
+
+# What is measured must not carry what only the one who measures needs.
+if TYPE_CHECKING:
+    from places import Places
+
+_STORES = {"sqlite": "SQLite", "postgres": "PostgreSQL", "mysql": "MariaDB"}
+_CASES = ((1, 1), (4, 1), (1, 100), (4, 100))
+_SINGLE, _IN_BATCHES = 1_000, 10_000
+_QUICK = 10
+_QUEUE = "bench"
+_PAYLOAD = {"to": "somebody@example.com", "n": 1}
+_ADDRESS = re.compile(r"http://[\d.]+:\d+")
+
+Round = Callable[[int], Awaitable[None]]
+"""Enqueues so many items, pulls as many and acknowledges them."""
+
+
+def rows(places: Places, rounds: int, quick: bool) -> Iterator[Row]:
+    for store, shown in _STORES.items():
+        for clients, batch in _CASES:
+            items = (_SINGLE if batch == 1 else _IN_BATCHES) // (_QUICK if quick else 1)
+
+            def take(mode: str, store: str = store, case: tuple[int, int, int] = (clients, batch, items)) -> float:
+                with places.fresh(store) as url:
+                    return measure("pull_queue.py", mode, url, *case)
+
+            found = in_rounds(rounds, RATE, {"http": lambda: take("http"), "store": lambda: take("store")})
+            part = f"items over HTTP, {clients} clients, {'one by one' if batch == 1 else f'by {batch}'}, {shown}"
+            yield Row(part, found["http"], "bare store", found["store"])
+
+
+async def _rate(work: Round, clients: int, batch: int, items: int) -> dict[str, float]:
+    async def client() -> None:
+        for _ in range(items // clients // batch):
+            await work(batch)
+
+    await work(batch)
+    began = time.perf_counter()
+    await asyncio.gather(*(client() for _ in range(clients)))
+    return {"rate": items / (time.perf_counter() - began)}
+
+
+@asynccontextmanager
+async def _serving(url: str) -> AsyncIterator[str]:
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "ksana", "serve", "--port", "0", "--store", url),
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert child.stderr is not None
+    try:
+        while (found := _ADDRESS.search((await child.stderr.readline()).decode())) is None:
+            assert child.returncode is None, "the server ended by itself"
+        yield found[0]
+    finally:
+        child.terminate()
+        await child.communicate()
+
+
+async def _post(client: Client, url: str, body: Any) -> Any:
+    response = await client.post(url).body_json(body).build().send()
+    assert response.status in (200, 201), await response.text()
+    return await response.json()
+
+
+async def _over_http(url: str, clients: int, batch: int, items: int) -> dict[str, float]:
+    async with _serving(url) as address:
+        jobs, client = f"{address}/scheduler/jobs", ClientBuilder().no_proxy().build()
+        new = {"queue": _QUEUE, "payload": _PAYLOAD}
+
+        async def work(count: int) -> None:
+            if count == 1:
+                await _post(client, jobs, new)
+            else:
+                await _post(client, f"{jobs}/batch", {"jobs": [new] * count})
+            said = {"queue": _QUEUE, "worker_id": "w", "limit": count, "wait_sec": 10}
+            held = (await _post(client, f"{jobs}/pull", said))["jobs"]
+            assert held
+            if count == 1:
+                [job] = held
+                await _post(client, f"{jobs}/{job['job_id']}/ack", {"lease_token": job["lease_token"]})
+            else:
+                acks = [{"job_id": job["job_id"], "lease_token": job["lease_token"]} for job in held]
+                await _post(client, f"{jobs}/ack", {"jobs": acks})
+
+        told = await _rate(work, clients, batch, items)
+        await client.close()
+        return told
+
+
+async def _by_store(url: str, clients: int, batch: int, items: int) -> dict[str, float]:
+    bench = Bench(url, 1)
+    await bench.store.open()
+    ids = iter(await bench.store.reserve_ids("run", 2 * items + clients * batch))
+
+    async def work(count: int) -> None:
+        now = datetime.now(UTC)
+        runs = [new_item(next(ids), _QUEUE, Item(_PAYLOAD), now, due_at=now) for _ in range(count)]
+        await bench.store.enqueue([Enqueued(run) for run in runs])
+        until = now + timedelta(minutes=15)
+        wish = Pull(queue=stored_queue(_QUEUE), now=datetime.now(UTC), limit=count, holder="w", until=until)
+        # What somebody else is just looking at is passed over.
+        while not (held := await bench.store.pull(wish)):
+            pass
+        await bench.store.turn([acked(run, datetime.now(UTC)) for run in held])
+
+    told = await _rate(work, clients, batch, items)
+    await bench.store.close()
+    return told
+
+
+def main() -> None:
+    match sys.argv[1:]:
+        case ["http", url, clients, batch, items]:
+            told = uvloop.run(_over_http(url, int(clients), int(batch), int(items)))
+        case ["store", url, clients, batch, items]:
+            told = uvloop.run(_by_store(url, int(clients), int(batch), int(items)))
+        case _:
+            sys.exit(__doc__)
+    print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main()

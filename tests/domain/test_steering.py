@@ -21,6 +21,7 @@ from ksana.domain.steering import (
     complete_step,
     ended,
     expire,
+    go_on,
     halt,
     is_branched,
     retry_failed,
@@ -174,8 +175,28 @@ def test_a_reopened_chain_gets_its_time_anew() -> None:
 def test_steps_whose_children_were_tried_again_first_just_go_on() -> None:
     before = family(FAILED, RUNNING, SKIPPED, branched=[0])
     line = shape([[], [0]])
-    for moves in (retry_step(before, line, 0, LATER, reason="", artifact=None), retry_failed(before, line, LATER)):
+    for moves in (go_on(before, line, 0, LATER), retry_failed(before, line, LATER)):
         assert standing(after(before, moves)) == (RUNNING, [RUNNING, WAITING])
+
+
+def test_a_family_follows_a_step_that_goes_on_or_ended_better_and_nothing_else() -> None:
+    line = shape([[], [0]])
+    better = family(FAILED, SUCCESS, SKIPPED)
+    assert standing(after(better, go_on(better, line, 0, LATER))) == (RUNNING, [SUCCESS, State.SCHEDULED])
+    for parent, child in [(FAILED, FAILED), (SUCCESS, SUCCESS), (State.STOPPING, RUNNING), (State.RETRYING, RUNNING)]:
+        assert go_on(family(parent, child, SKIPPED), line, 0, LATER) == []
+
+
+def test_what_is_tried_again_waits_for_what_it_needs_and_for_room() -> None:
+    bounded = shape([[], [], [0], []], most=2)
+    before = family(FAILED, FAILED, FAILED, CANCELED, FAILED)
+    moves = retry_failed(before, bounded, LATER)
+    now = after(before, moves)
+    assert standing(now) == (RUNNING, [State.RETRYING, State.RETRYING, WAITING, WAITING])
+    assert now.children[3].reason is Reason.DEPENDENCY
+    never = family(FAILED, FAILED, SUCCESS, CANCELED, SUCCESS)
+    now = after(never, retry_step(never, bounded, 2, LATER, reason="", artifact=None))
+    assert standing(now) == (FAILED, [FAILED, SUCCESS, SKIPPED, SUCCESS])
 
 
 @pytest.mark.parametrize("state", [WAITING, State.SCHEDULED, State.RETRYING, RUNNING])

@@ -10,7 +10,6 @@ from tests.kit.script import Delivery
 from tests.kit.world import World
 
 BY_HAND = frozenset({Reason.OPERATOR, Reason.CALLBACK})
-NOT_BEGUN = frozenset({State.WAITING, State.SKIPPED})
 
 
 class Witness:
@@ -19,8 +18,11 @@ class Witness:
 
     def __init__(self, world: World) -> None:
         self.problems: list[str] = []
-        self.tried_again: set[int] = set()
-        """Steps that somebody has tried again by hand, while what follows them may have begun."""
+        self.touched: set[int] = set()
+        """Families in which somebody stepped in: what was over may go on after others have begun because it was."""
+        self.is_torn = False
+        """Whether somebody was cut off half-way through an act on families that hang together: those above may not have
+        heard of it until it is repeated."""
         self._world = world
         self._shapes: dict[int, Shape] = {}
         self._fences: dict[int, int] = {}
@@ -43,7 +45,7 @@ class Witness:
             children = await self._world.store.children(parent.id)
             shape = self._shape(parent)
             self._bounded(parent, shape, children)
-            self._begun(shape, children, next(place for place, one in enumerate(children) if one.id == run.id))
+            self._begun(parent, shape, children, next(place for place, one in enumerate(children) if one.id == run.id))
 
     async def look(self) -> None:
         """Judge all families as they are stored now, while nothing moves."""
@@ -66,10 +68,12 @@ class Witness:
         if len(children) != len(shape.needs):
             self._blame(parent, f"has {len(children)} children and {len(shape.needs)} steps")
             return
+        if self.is_torn and any(child.input is not None for child in children):
+            return
         self._bounded(parent, shape, children)
         for place, child in enumerate(children):
-            if child.state not in NOT_BEGUN:
-                self._begun(shape, children, place)
+            if child.state in UNDER_WAY or child.attempt > 0:
+                self._begun(parent, shape, children, place)
             elif (child.state, child.reason) == (State.SKIPPED, Reason.DEPENDENCY):
                 self._never_runs(shape, children, place)
         states = [child.state for child in children]
@@ -86,22 +90,23 @@ class Witness:
                 self._blame(parent, f"ended otherwise than its steps: {states}")
 
     def _bounded(self, parent: Run, shape: Shape, children: list[Run]) -> None:
-        count = sum(child.state in UNDER_WAY for child in children)
+        # One that goes on with its children does so at once.
+        again = {child.id for child in children if is_branched(child)} & self.touched
+        count = sum(child.state in UNDER_WAY and child.id not in again for child in children)
         if shape.max_parallel is not None and count > shape.max_parallel:
             self._blame(parent, f"has {count} steps under way and allows {shape.max_parallel}")
 
-    def _begun(self, shape: Shape, children: list[Run], place: int) -> None:
+    def _begun(self, parent: Run, shape: Shape, children: list[Run], place: int) -> None:
         """A step that has begun may have done so."""
         needs = [children[need] for need in shape.needs[place]]
         when = shape.whens[place]
         if when is When.ALL_SUCCESS:
             may_start = all(need.state is State.SUCCESS for need in needs)
+        elif parent.id in self.touched:
+            may_start = True
         else:
-            own = [need for need in needs if need.id not in self.tried_again]
-            may_start = all(need.state.is_final for need in own)
-            if when is When.ANY_FAILED and own == needs:
-                # One that had failed may have been called done since.
-                may_start &= any(n.state in FAILURES or n.reason is Reason.OPERATOR for n in needs)
+            may_start = all(need.state.is_final for need in needs)
+            may_start &= when is When.ALL_DONE or any(need.state in FAILURES for need in needs)
         if not may_start:
             self._blame(children[place], f"began ({when}) while it needs {[need.state for need in needs]}")
 

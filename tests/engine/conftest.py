@@ -1,6 +1,5 @@
 """The world the engine is tried in: on SQLite, or on every store where a test is about what the store must bear."""
 
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -9,30 +8,16 @@ import pytest
 
 from ksana.domain.ports import Store
 from ksana.stores.open import open_store
+from tests.kit.migrated import migrate
 from tests.kit.world import World
 from tests.services.databases import SharedDatabase
-from tests.services.loop import LoopThread
 
 Create = Callable[..., Awaitable[World]]
 
 
-async def migrate(url: str) -> None:
-    store = open_store(url)
-    await store.open()
-    await store.close()
-
-
-@pytest.fixture(scope="session")
-def empty_file(tmp_path_factory: pytest.TempPathFactory, service_loop: LoopThread) -> Path:
-    path = tmp_path_factory.mktemp("world") / "empty.db"
-    service_loop.run(migrate(f"sqlite:///{path}"))
-    return path
-
-
 @pytest.fixture
-def sqlite_world_url(empty_file: Path, tmp_path: Path) -> str:
-    shutil.copy(empty_file, tmp_path / "world.db")
-    return f"sqlite:///{tmp_path}/world.db"
+def sqlite_world_url(migrated_sqlite_path: Path) -> str:
+    return f"sqlite:///{migrated_sqlite_path}"
 
 
 @pytest.fixture
@@ -64,7 +49,8 @@ class Worlds:
         self._worlds: list[World] = []
 
     async def _store(self) -> Store:
-        store = open_store(self._url)
+        # PostgreSQL starts a process for every connection, and most tests need one.
+        store = open_store(self._url, pool_idle=1)
         await store.open()
         self._stores.append(store)
         return store
@@ -100,6 +86,11 @@ async def create_quick_world(json_world_url: str) -> AsyncIterator[Create]:
 @pytest.fixture
 async def world(create_world: Create) -> World:
     return await create_world()
+
+
+@pytest.fixture
+async def quick_world(create_quick_world: Create) -> World:
+    return await create_quick_world()
 
 
 @pytest.fixture(params=["sqlite", "postgres", "mysql", "json", "redis"])

@@ -248,9 +248,9 @@ async def test_what_is_owed_to_a_hook_that_left_the_settings_is_given_up_and_say
     assert "1 alerts for gone are given up" in caplog.text
 
 
-async def test_a_hook_that_another_node_has_is_left_to_it(create_world: Create, listener: Listener) -> None:
+async def test_a_hook_that_another_node_has_is_left_to_it(create_quick_world: Create, listener: Listener) -> None:
     """Even while it is refused, and after everybody was away for long."""
-    world = await create_world(hooks=[listener])
+    world = await create_quick_world(hooks=[listener])
     listener.always = "nobody there"
     await world.node("b", hooks=[])
     world.sink.replies(FAIL)

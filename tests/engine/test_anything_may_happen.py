@@ -242,12 +242,13 @@ async def live_through(create: Create, seed: int, steps: int) -> None:
     await all_heard(world)
 
 
-@pytest.mark.parametrize("seed", range(3))
+# Lives in which nodes vanish while they work, operators step in, and it stays unknown what a target did.
+@pytest.mark.parametrize("seed", [2, 24, 25])
 async def test_whatever_happens_every_slot_leaves_one_trace(create_quick_world: Create, seed: int) -> None:
     await live_through(create_quick_world, seed, steps=40)
 
 
-@pytest.mark.parametrize("seed", [101])
+@pytest.mark.parametrize("seed", [121])
 async def test_whatever_happens_every_slot_leaves_one_trace_on_every_store(create_any_world: Create, seed: int) -> None:
     await live_through(create_any_world, seed, steps=8)
 

@@ -60,7 +60,7 @@ async def test_a_node_alone_takes_its_own_runs_up_after_it_was_killed(world: Wor
 async def test_the_late_result_of_a_frozen_node_is_lost(any_world: World) -> None:
     world = any_world
     job = await world.job(timeout="10m")
-    world.sink.replies(Reply(FAIL, after=timedelta(seconds=3)), Reply(after=timedelta(minutes=2)))
+    world.sink.replies(Reply(FAIL, after=timedelta(seconds=3)), Reply(after=timedelta(seconds=40)))
     run = await world.trigger(job)
     await world.node("b")
     world.freeze("a")
@@ -68,7 +68,7 @@ async def test_the_late_result_of_a_frozen_node_is_lost(any_world: World) -> Non
     assert [d.node for d in world.sink.of(run.id)] == ["a", "b"]
     await world.thaw("a")
     assert (await world.run(run.id)).state is State.RUNNING
-    await world.advance("5m")
+    await world.advance("1m")
     ended = await world.run(run.id)
     assert (ended.state, ended.reclaims) == (State.SUCCESS, 1)
     assert [attempt.number for attempt in await world.attempts(run)] == [2]

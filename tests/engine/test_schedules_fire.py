@@ -63,7 +63,8 @@ async def test_waiting_for_a_free_worker_is_lateness_and_no_misfire(create_world
     assert [await world.states(job) for job in jobs] == [[State.SUCCESS]] * 3
 
 
-async def test_the_grid_does_not_drift_over_hundreds_of_slots(world: World) -> None:
+async def test_the_grid_does_not_drift_over_hundreds_of_slots(quick_world: World) -> None:
+    world = quick_world
     start = world.now
     await world.job(every="7.3s")
     await world.advance(timedelta(seconds=7.3) * 400)
@@ -72,7 +73,8 @@ async def test_the_grid_does_not_drift_over_hundreds_of_slots(world: World) -> N
     assert world.sink.times == expected
 
 
-async def test_short_intervals_found_together_get_a_run_each(world: World) -> None:
+async def test_short_intervals_found_together_get_a_run_each(quick_world: World) -> None:
+    world = quick_world
     job = await world.job(every="100ms")
     for _ in range(100):
         world.clock.move_to(world.now + SECOND)

@@ -6,7 +6,7 @@ import re
 import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 
 from tests.kit.forked import ForkedChild, fork_ksana
@@ -62,7 +62,9 @@ class Process:
     async def kill(self) -> None:
         """End it as a power cut would, and whatever it started."""
         if self._child.returncode is None:
-            os.killpg(self.pid, signal.SIGKILL)
+            # It may have ended a moment ago, and nobody has told us yet.
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
         await self.ended()
 
     async def stop(self, timeout: float = DEADLINE) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ksana.domain.graph import Graph, read_graph
+from ksana.domain.graph import Graph
 from ksana.domain.plans import ChainPlan, ItemPlan, JobPlan, MapPlan, read_plan
 from ksana.domain.ports import Store
 from ksana.domain.runs import Run
@@ -39,10 +39,9 @@ class Artifacts:
         match read_plan(run.input):
             case MapPlan():
                 return [artifacts.get(child.id) for child in children]
-            case ChainPlan(dag=dag):
-                return {
-                    step_id: artifacts.get(children[place].id) for place, step_id in _ends(read_graph(dag)) if children
-                }
+            case ChainPlan() as plan:
+                ends = _ends(plan.graph) if children else ()
+                return {step_id: artifacts.get(children[place].id) for place, step_id in ends}
             case JobPlan() | ItemPlan():
                 return artifacts.get(children[0].id) if children else None
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ksana.domain.errors import InvalidState, NotFound
-from ksana.domain.graph import Graph, Step, read_graph
+from ksana.domain.graph import Graph, Step
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.moves import Kept, Move
 from ksana.domain.plans import CHAIN, ChainPlan, Plan, read_plan, shape_of_plan
@@ -218,4 +218,4 @@ def graph_of(run: Run) -> Graph:
     plan = read_plan(run.input) if run.kind == CHAIN and run.input is not None else None
     if not isinstance(plan, ChainPlan):
         raise NotFound(f"run {run.id} is not a chain's")
-    return read_graph(plan.dag)
+    return plan.graph

@@ -8,11 +8,10 @@ from typing import Any
 
 from ksana.domain.graph import Graph, Step
 from ksana.domain.jobs import Job, TargetSpec
-from ksana.domain.plans import MapPlan, Plan, read_plan
+from ksana.domain.plans import ChainPlan, MapPlan, Plan, read_plan
 from ksana.domain.policies import Overlap, OverlapRule
 from ksana.domain.ports import Claimed, Store
 from ksana.domain.runs import Run
-from ksana.engine.branching import graph_in
 
 _MOST_STEPS = 1_000_000
 _PARALLEL = Overlap(rule=OverlapRule.PARALLEL)
@@ -24,7 +23,7 @@ class Parent:
     def __init__(self, run: Run, job: Job | None) -> None:
         self.run = run
         self.plan: Plan = read_plan(run.input)
-        self.graph: Graph | None = graph_in(self.plan)
+        self.graph: Graph | None = self.plan.graph if isinstance(self.plan, ChainPlan) else None
         self.places = {} if self.graph is None else {step.id: place for place, step in enumerate(self.graph.steps)}
         self.checked: dict[int, dict[str, Any]] = {}
         self._name = run.step or "" if job is None else job.name

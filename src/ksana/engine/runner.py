@@ -369,7 +369,8 @@ class Runner:
 
     async def _rest(self) -> None:
         """Wait for a result, a free place or word of new work; look again by itself when the next run comes due."""
-        if not self._is_due_known:
+        # A turn that claims will tell itself whether there is more, or that nobody knows.
+        if not self._is_due_known and not self._reserved:
             # Attempts that end at once have ended by now, and what follows from them comes first.
             await asyncio.sleep(0)
             await asyncio.sleep(0)

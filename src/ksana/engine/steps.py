@@ -16,6 +16,7 @@ from ksana.domain.plans import CHAIN, ChainPlan, MapPlan, read_plan
 from ksana.domain.ports import Claimed, Store, Target
 from ksana.domain.references import Scope, Unresolved, has_markers, holds, render
 from ksana.domain.runs import Run
+from ksana.domain.states import State
 from ksana.engine.artifacts import Artifacts
 from ksana.engine.branching import Brancher
 from ksana.engine.contexts import Contexts
@@ -64,11 +65,9 @@ class Steps:
             return Outcome(Verdict.FAIL, error=str(error))
         except InvalidArgument as error:
             return Outcome(Verdict.FAIL, error=f"cfg of node {step.id}: {error.message}")
-        if step.kind == CHAIN:
-            return await self._brancher.sub_chain(run, config)
-        if step.kind in _JOB_STEPS:
-            return await self._brancher.job(run, config)
-        if step.kind == items.KIND:
+        if step.kind == CHAIN or step.kind in _JOB_STEPS:
+            return await self._hand_over(run, step, config)
+        if step.kind == items.QUEUE:
             return await self._brancher.item(run, config)
         return await self._execute(claimed, parent, step, scope, config)
 
@@ -78,7 +77,8 @@ class Steps:
             depth += 1
             above = (await self._lineage.parents([above]))[above].run.parent_id
         if depth > _DEEPEST:
-            return Outcome(Verdict.FAIL, error=f"chains run within chains at most {_DEEPEST} deep; is this one its own?")
+            error = f"chains run within chains at most {_DEEPEST} deep; is this one its own?"
+            return Outcome(Verdict.FAIL, error=error)
         return await (self._brancher.sub_chain if step.kind == CHAIN else self._brancher.job)(run, config)
 
     async def _whole(self, claimed: Claimed) -> Outcome:
@@ -152,12 +152,15 @@ class Steps:
         return Scope(artifacts=await self._handed_on(parent, run, wanted), params=parent.plan.params)
 
     async def _handed_on(self, parent: Parent, run: Run, wanted: frozenset[str]) -> dict[str, Any]:
-        """What the steps with these ids have handed on; nothing for those that have nothing to show."""
+        """What the steps with these ids have handed on: null if they succeeded without a word, and nothing at all for
+        those that did not succeed."""
         if not wanted or parent.graph is None:
             return {}
         first = run.id - parent.places[run.step or ""]
         ids = {first + parent.places[step_id]: step_id for step_id in wanted}
-        artifacts = await self._artifacts.of(await self._store.get_runs(ids))
+        runs = await self._store.get_runs(ids)
+        artifacts: dict[int, Any] = {run.id: None for run in runs if run.state is State.SUCCESS}
+        artifacts |= await self._artifacts.of(runs)
         return {ids[run_id]: artifact for run_id, artifact in artifacts.items()}
 
 

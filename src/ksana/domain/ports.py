@@ -12,6 +12,7 @@ from ksana.domain.alerts import Alert, AlertQuery
 from ksana.domain.archive import Exported, Extent, Section
 from ksana.domain.callbacks import CallbackRecord, Heard, Progress
 from ksana.domain.fires import DueJob, Fire, Gap
+from ksana.domain.foresight import Births, Foreseen, Prospect
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.jobs import Job
 from ksana.domain.keys import StoredKey
@@ -87,6 +88,17 @@ class Fired(msgspec.Struct, frozen=True):
     runs: list[Claimed]
     gaps: list[Gap]
     looked_at: int
+
+
+Place = tuple[datetime, int]
+"""Where a cursor stands among all: the instant at which its job comes due, and the job."""
+
+
+class Sight(msgspec.Struct, frozen=True):
+    """What a look ahead has found, by instant, and how far it went: None if as far as it was told to."""
+
+    foreseen: list[Foreseen]
+    through: Place | None = None
 
 
 class CursorMoved(Exception):
@@ -188,6 +200,24 @@ class Store(Protocol):
         `decide` is pure and is called inside the step with jobs no other node is firing; for each Fire it returns, the
         runs and gaps are added and the cursor moved, together. A run whose (job, slot) exists already is left out.
         """
+        ...
+
+    async def look_ahead(
+        self,
+        after: Place,
+        until: datetime,
+        limit: int,
+        least: int,
+        foresee: Callable[[DueJob], Prospect | None],
+    ) -> Sight:
+        """Make ready what comes due by `until`: look at no more than `limit` cursors, from just behind `after`, and ask
+        `foresee` about those of which `least` or more come due at the same instant. Nothing is changed or held; a store
+        may see nothing at all."""
+        ...
+
+    async def fire_foreseen(self, foreseen: Foreseen, births: Births) -> Fired:
+        """Fire the prospects that stand: their runs are added and their cursors moved, together. The others, and those
+        another node is firing, are left as they are. A run whose (job, slot) exists already is left out."""
         ...
 
     async def next_fire_at(self) -> datetime | None:
@@ -363,7 +393,7 @@ class Observer(Protocol):
     """Somebody who wants to know what happens. Called in batches, after the commit, and never waited for."""
 
     def on_fired(self, runs: Sequence[Claimed], gaps: Sequence[Gap], now: datetime) -> None:
-        """Due slots became runs, or were left out."""
+        """Due slots became runs, or were left out; `now` is when that was stored."""
         ...
 
     def on_started(self, claimed: Sequence[Claimed], now: datetime) -> None:

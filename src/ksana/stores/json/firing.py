@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 
 import msgspec
 
 from ksana.domain.errors import AlreadyExists, NotFound
 from ksana.domain.fires import DueJob, Fire
+from ksana.domain.foresight import Births, Foreseen, Prospect, born, in_order
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.jobs import Job
-from ksana.domain.ports import Claimed, Fired
+from ksana.domain.ports import Claimed, Fired, Place, Sight
 from ksana.domain.runs import Run
 from ksana.stores.json.jobs import keep_gap, remember_answer
 from ksana.stores.json.tables import Tables
@@ -31,9 +35,44 @@ def fire_due(tx: Tx, now: datetime, limit: int, decide: Callable[[list[DueJob]],
         runs += [Claimed(run, job) for run in fire.runs if _add(tx, run)]
         for gap in fire.gaps:
             keep_gap(tx, gap)
-        moved = msgspec.structs.replace(job, next_slot_at=fire.next_slot_at, next_fire_at=fire.next_fire_at)
-        tx.put(tables.jobs, job.id, moved)
+        _move(tx, job, fire.next_slot_at, fire.next_fire_at)
     return Fired(runs, [gap for fire in fires for gap in fire.gaps], len(due))
+
+
+def look_ahead(
+    tables: Tables,
+    after: Place,
+    until: datetime,
+    limit: int,
+    least: int,
+    foresee: Callable[[DueJob], Prospect | None],
+) -> Sight:
+    start = bisect_right(tables.jobs.due, after)
+    cursors = tables.jobs.due[start : min(start + limit, tables.jobs.due.through(until))]
+    groups = [[job_id for _, job_id in group] for _, group in groupby(cursors, key=itemgetter(0))]
+    seen = [[foresee(_due(tables, job_id)) for job_id in group] for group in groups if len(group) >= least]
+    foreseen = [Foreseen(in_order(found)) for group in seen if (found := [one for one in group if one is not None])]
+    return Sight(foreseen, cursors[-1] if len(cursors) == limit else None)
+
+
+def fire_foreseen(tx: Tx, foreseen: Foreseen, births: Births) -> Fired:
+    tables = tx.tables
+    runs: list[Claimed] = []
+    stood = 0
+    for prospect, run in zip(foreseen.prospects, born(foreseen.prospects, births), strict=True):
+        job = tables.jobs.get(prospect.job.id)
+        if job is None or job.next_fire_at is None or not prospect.stands(_due(tables, job.id)):
+            continue
+        stood += 1
+        if _add(tx, run):
+            runs.append(Claimed(run, job))
+        _move(tx, job, prospect.next_slot_at, prospect.next_fire_at)
+    return Fired(runs, [], stood)
+
+
+def _move(tx: Tx, job: Job, next_slot_at: datetime | None, next_fire_at: datetime | None) -> None:
+    moved = msgspec.structs.replace(job, next_slot_at=next_slot_at, next_fire_at=next_fire_at)
+    tx.put(tx.tables.jobs, job.id, moved)
 
 
 def _due(tables: Tables, job_id: int) -> DueJob:

@@ -14,11 +14,12 @@ from ksana.domain.archive import Exported, Extent, Section
 from ksana.domain.callbacks import CallbackRecord, Heard, Progress
 from ksana.domain.errors import StoreUnavailable
 from ksana.domain.fires import DueJob, Fire
+from ksana.domain.foresight import Births, Foreseen, Prospect
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.jobs import Job
 from ksana.domain.keys import StoredKey
 from ksana.domain.moves import Move
-from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, NodeInfo, Retention, Turn
+from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, NodeInfo, Place, Retention, Sight, Turn
 from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, RunQuery
 from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import State
@@ -115,6 +116,19 @@ class JsonStore:
 
     async def fire_due(self, now: datetime, limit: int, decide: Callable[[list[DueJob]], list[Fire]]) -> Fired:
         return await self._write(lambda tx: firing.fire_due(tx, now, limit, decide))
+
+    async def look_ahead(
+        self,
+        after: Place,
+        until: datetime,
+        limit: int,
+        least: int,
+        foresee: Callable[[DueJob], Prospect | None],
+    ) -> Sight:
+        return firing.look_ahead(self._tables, after, until, limit, least, foresee)
+
+    async def fire_foreseen(self, foreseen: Foreseen, births: Births) -> Fired:
+        return await self._write(lambda tx: firing.fire_foreseen(tx, foreseen, births))
 
     async def next_fire_at(self) -> datetime | None:
         return reading.next_fire_at(self._tables)

@@ -115,9 +115,23 @@ DROP_TAGS = Statement("DELETE FROM ksana_tags WHERE job_id IN (:ids*)")
 
 # Firing
 
+_CURSOR = ", ".join(CURSORS.names)
 DUE_CURSORS = Statement(
-    "SELECT job_id, version, slot_limit, next_slot_at, next_fire_at FROM ksana_cursors {by_due}"
-    " WHERE next_fire_at <= :now ORDER BY next_fire_at, job_id LIMIT :limit {skip_locked}"
+    f"SELECT {_CURSOR} FROM ksana_cursors {{by_due}} WHERE next_fire_at <= :now"
+    " ORDER BY next_fire_at, job_id LIMIT :limit {skip_locked}",
+    CURSORS,
+)
+COMING_CURSORS = Statement(
+    f"SELECT {_CURSOR} FROM ksana_cursors {{by_due}} WHERE next_fire_at >= :after AND next_fire_at <= :until"
+    " AND (next_fire_at > :after OR job_id > :after_id) ORDER BY next_fire_at, job_id LIMIT :limit",
+    CURSORS,
+)
+STANDING_CURSORS = Statement(
+    f"SELECT {_CURSOR} FROM ksana_cursors {{by_key}} WHERE job_id IN (:ids*) {{skip_locked}}", CURSORS
+)
+MOVE_CURSORS = Statement(
+    "UPDATE ksana_cursors {by_key} SET next_slot_at = :next_slot_at, next_fire_at = :next_fire_at"
+    " WHERE job_id IN (:ids*)"
 )
 NEXT_FIRE = Statement(
     "SELECT next_fire_at FROM ksana_cursors WHERE next_fire_at IS NOT NULL ORDER BY next_fire_at LIMIT 1"

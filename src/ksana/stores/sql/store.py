@@ -11,11 +11,12 @@ from ksana.domain.archive import Exported, Extent, Section
 from ksana.domain.callbacks import CallbackRecord, Heard, Progress
 from ksana.domain.errors import StoreUnavailable
 from ksana.domain.fires import DueJob, Fire
+from ksana.domain.foresight import Births, Foreseen, Prospect
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.jobs import Job
 from ksana.domain.keys import StoredKey
 from ksana.domain.moves import Move
-from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, NodeInfo, Retention, Turn
+from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, NodeInfo, Place, Retention, Sight, Turn
 from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, RunQuery
 from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import State
@@ -24,6 +25,7 @@ from ksana.stores.sql import (
     archive,
     callbacks,
     firing,
+    foreseen,
     jobs,
     migrate,
     nodes,
@@ -103,6 +105,21 @@ class SqlStore:
 
     async def fire_due(self, now: datetime, limit: int, decide: Callable[[list[DueJob]], list[Fire]]) -> Fired:
         return await self._write(lambda tx: firing.fire_due(tx, self._catalog, now, limit, decide))
+
+    async def look_ahead(
+        self,
+        after: Place,
+        until: datetime,
+        limit: int,
+        least: int,
+        foresee: Callable[[DueJob], Prospect | None],
+    ) -> Sight:
+        return await self._read(lambda tx: foreseen.look_ahead(tx, self._catalog, after, until, limit, least, foresee))
+
+    async def fire_foreseen(self, ahead: Foreseen, births: Births) -> Fired:
+        rows = foreseen.rows_of(ahead, births)
+        added, stood = await self._write(lambda tx: foreseen.fire_foreseen(tx, ahead.own, rows))
+        return foreseen.told(ahead, births, added, stood)
 
     async def next_fire_at(self) -> datetime | None:
         return await self._read(reading.next_fire_at)

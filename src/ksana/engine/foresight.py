@@ -11,6 +11,9 @@ from ksana.domain.fires import Draws, DueJob, Lateness
 from ksana.domain.foresight import Foreseen, Prospect, foresee
 from ksana.domain.ports import Clock, Place, Store
 
+# How many are worked out at once: on a store that does it on this loop, everybody else waits for that long.
+_MOST_AT_ONCE = 500
+
 # How many prospects are kept at most; what comes due beyond them is decided when it is due.
 _CAPACITY = 20_000
 
@@ -42,7 +45,7 @@ class Foresight:
         self._node_id = node_id
         self._queues = frozenset(queues)
         self._lateness = lateness
-        self._batch = batch
+        self._batch = min(batch, _MOST_AT_ONCE)
         self._least = least
         self._span = poll + _LEAD
         self._kept: deque[Foreseen] = deque()

@@ -18,8 +18,8 @@ _MOST_AT_ONCE = 500
 _CAPACITY = 20_000
 
 # How long before its instant a slot is looked at, at the least, and how much further a look then reaches.
-_LEAD = timedelta(milliseconds=500)
-_REACH = timedelta(milliseconds=250)
+_LEAD = timedelta(seconds=1)
+_REACH = timedelta(milliseconds=500)
 
 
 class Foresight:

@@ -1,8 +1,8 @@
 """Slots of one instant are worked out before it. Whatever comes in between, they become what they would have become."""
 
 from collections.abc import Callable
-from datetime import timedelta
-from typing import Any, cast
+from datetime import datetime, timedelta
+from typing import cast
 
 import pytest
 from msgspec.structs import replace
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ksana.domain.fires import DueJob, Lateness
 from ksana.domain.foresight import Foreseen, Prospect
 from ksana.domain.policies import MisfireRule, OnUncertain, OverlapRule
-from ksana.domain.ports import Place, Sight, Store
+from ksana.domain.ports import Sight, Store
 from ksana.domain.states import Reason, State
 from ksana.engine import foresight
 from ksana.engine.foresight import Foresight
@@ -90,34 +90,32 @@ async def test_what_is_found_too_late_is_a_misfire_though_it_was_foreseen(create
 
 
 class Many:
-    """A store in which so many jobs come due a second after noon, and that knows how often it was looked at."""
+    """A store in which so many jobs come due a second after noon, and that knows how often it was asked."""
 
-    def __init__(self, clock: NodeClock, count: int) -> None:
-        self.looks = 0
-        self._at = clock.now() + SECOND
+    def __init__(self, at: datetime, count: int) -> None:
         self.count = count
+        self.asked = self.looks = 0
+        self._at = at
+
+    async def bursts(self, after: datetime, until: datetime, least: int) -> list[tuple[datetime, int]]:
+        self.asked += 1
+        return [(self._at, self.count)] if self.count >= least and after < self._at <= until else []
 
     async def look_ahead(
-        self, after: Place, until: Any, limit: int, least: int, foresee: Callable[[DueJob], Prospect | None]
+        self, at: datetime, after_id: int, limit: int, foresee: Callable[[DueJob], Prospect | None]
     ) -> Sight:
         self.looks += 1
-        if after[0] > self._at:
-            return Sight([])
-        start = after[1] if after[0] == self._at else 0
-        found = [foresee(DueJob(_JOB, self._at, self._at, 0))] * min(limit, self.count - start)
-        through = (self._at, start + limit) if start + limit < self.count else None
-        return Sight([Foreseen(cast(list[Prospect], found))], through)
+        found = [foresee(DueJob(a_planned_job(1), at, at, 0))] * min(limit, self.count - after_id)
+        through = after_id + limit if after_id + limit <= self.count else None
+        return Sight(Foreseen(cast(list[Prospect], found)), through)
 
 
-_JOB = a_planned_job(1)
-
-
-async def test_looks_are_few_and_far_between_and_keep_no_more_than_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_burst_is_worked_out_once_and_what_is_too_much_at_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(foresight, "_CAPACITY", 40)
     time = VirtualClock()
     clock = NodeClock(time)
-    store = Many(clock, 100)
-    next_at = clock.now() + SECOND
+    at = clock.now() + 2 * SECOND
+    store = Many(at, 100)
     ahead = Foresight(
         cast(Store, store),
         clock,
@@ -129,25 +127,38 @@ async def test_looks_are_few_and_far_between_and_keep_no_more_than_fits(monkeypa
         least=5,
         poll=SECOND,
     )
-    await ahead.look(clock.now() + 3 * SECOND)
-    assert store.looks == 0, "there was time to look again"
-    await ahead.look(next_at)
-    assert store.looks == 4
-    assert ahead.take(next_at - SECOND / 100) is None, "it is not due yet"
-    taken = [ahead.take(next_at) for _ in range(5)]
-    assert [one is not None and len(one.prospects) for one in taken] == [10] * 4 + [False]
-    # It goes on where it stopped; once it has seen everything it waits until there may be something new.
-    store.count = 70
-    for _ in range(5):
-        await ahead.look(next_at)
-    assert store.looks == 7
-    time.move_to(clock.now() + SECOND / 2)
-    await ahead.look(next_at)
-    assert store.looks == 8
+
+    async def look(has_fired: bool = False) -> datetime:
+        return await ahead.look(clock.now() + 2 * SECOND if clock.now() > at else at, has_fired)
+
+    assert await ahead.look(at + SECOND, has_fired=False) == at + SECOND
+    assert store.asked == 0, "there is time to look again"
+    await look()
+    assert (store.asked, store.looks) == (1, 4)
+    # It was just asked, and comes back before long only if cursors may have come into view meanwhile.
+    assert await look() == at
+    assert await look(has_fired=True) == await look() == clock.now() + SECOND / 4
+    assert store.asked == 1
+    time.move_to(clock.now() + SECOND / 4)
+    assert await look() == at
+    assert (store.asked, store.looks) == (2, 4), "there is no room for more"
+
+    assert ahead.take(at - SECOND / 100) is None, "it is not due yet"
+    taken = [ahead.take(at) for _ in range(2)]
+    assert [one is not None and len(one.prospects) for one in taken] == [10] * 2
+    time.move_to(clock.now() + SECOND / 4)
+    await look()
+    assert (store.asked, store.looks) == (3, 6), "it goes on where it stopped"
+    store.count = 200
+    time.move_to(clock.now() + SECOND / 4)
+    await look()
+    assert store.looks == 10, "with twice as many it starts over"
     # The instant has come: there is something better to do.
-    time.move_to(next_at)
-    await ahead.look(next_at)
-    assert store.looks == 8
+    time.move_to(at)
+    assert [ahead.take(at) is not None for _ in range(5)] == [True] * 4 + [False]
+    await look()
+    assert store.looks == 10
     clock.set_off(-timedelta(hours=1))
-    await ahead.look(clock.now() + SECOND)
-    assert store.looks > 8, "a clock that was set back makes nobody blind"
+    asked = store.asked
+    await ahead.look(clock.now() + SECOND, has_fired=False)
+    assert store.asked == asked + 1, "a clock that was set back makes nobody blind"

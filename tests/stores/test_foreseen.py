@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from datetime import datetime
 
 import msgspec
 
@@ -23,13 +24,12 @@ def prospect_of(due: DueJob) -> Prospect | None:
     return foresee(due, Lateness(), Counting(), NODE if due.job.queue == "default" else None)
 
 
-async def look(store: Store, least: int = 1, limit: int = 100, after: tuple[object, int] = (NOW - HOUR, 0)) -> Sight:
-    return await store.look_ahead(after, NOW + SECOND, limit, least, prospect_of)  # type: ignore[arg-type]
+async def look(store: Store, at: datetime = NOW, after_id: int = 0, limit: int = 1000) -> Sight:
+    return await store.look_ahead(at, after_id, limit, prospect_of)
 
 
 async def only(store: Store) -> Foreseen:
-    [foreseen] = (await look(store)).foreseen
-    return foreseen
+    return (await look(store)).foreseen
 
 
 def jobs_of(foreseen: Foreseen) -> list[int]:
@@ -45,20 +45,21 @@ async def change(store: Store, job: Job, **said: object) -> None:
     await store.change_jobs([JobChange(version=job.version, job=changed, moves_cursor="next_fire_at" in said)])
 
 
-async def test_a_look_finds_the_instants_at_which_enough_come_due(store: Store) -> None:
-    at = [NOW - HOUR, NOW, NOW, NOW, NOW + SECOND / 2, NOW + SECOND, NOW + SECOND, NOW + HOUR]
+async def test_bursts_are_the_instants_at_which_enough_come_due(store: Store) -> None:
+    at = [NOW - HOUR, NOW, NOW, NOW, NOW + SECOND / 2, NOW + SECOND, NOW + SECOND, NOW + HOUR, NOW + HOUR]
     await store.add_jobs([a_planned_job(n, fire_at) for n, fire_at in enumerate(at, 1)])
-    sight = await look(store, least=2, after=(NOW - HOUR, 1))
-    assert [jobs_of(foreseen) for foreseen in sight.foreseen] == [[2, 3, 4], [6, 7]]
-    assert sight.through is None
-    assert [one.fire_at for one in sight.foreseen[1].prospects] == [NOW + SECOND] * 2
-    # A short look says where the next one goes on, in the midst of an instant too.
+    assert await store.bursts(NOW - HOUR, NOW + SECOND, 2) == [(NOW, 3), (NOW + SECOND, 2)]
+    assert await store.bursts(NOW, NOW + HOUR, 2) == [(NOW + SECOND, 2), (NOW + HOUR, 2)]
+    assert await store.bursts(NOW, NOW + SECOND, 3) == []
+    sight = await look(store)
+    assert (jobs_of(sight.foreseen), sight.through) == ([2, 3, 4], None)
+    assert [one.fire_at for one in sight.foreseen.prospects] == [NOW] * 3
+    # A short look says where the next one goes on.
     sight = await look(store, limit=2)
-    assert [jobs_of(foreseen) for foreseen in sight.foreseen] == [[1], [2]]
-    assert sight.through == (NOW, 2)
-    sight = await look(store, limit=3, after=sight.through)
-    assert [jobs_of(foreseen) for foreseen in sight.foreseen] == [[3, 4], [5]]
-    assert (await look(store, after=(NOW + SECOND, 7))).foreseen == []
+    assert (jobs_of(sight.foreseen), sight.through) == ([2, 3], 3)
+    sight = await look(store, after_id=3, limit=2)
+    assert (jobs_of(sight.foreseen), sight.through) == ([4], None)
+    assert jobs_of((await look(store, NOW + 2 * SECOND)).foreseen) == []
     assert await store.next_fire_at() == NOW - HOUR
 
 
@@ -124,7 +125,7 @@ async def test_a_large_instant_is_fired_whatever_its_cursors_move_to(store: Stor
     ]
     for jobs in (alike, apart):
         await store.add_jobs(jobs)
-        [foreseen] = (await look(store, limit=1000)).foreseen
+        foreseen = await only(store)
         fired = await store.fire_foreseen(foreseen, births(foreseen, 10 * jobs[0].id + 10_000, claims=550))
         assert fired.looked_at == len(fired.runs) == len(jobs)
         assert sum(one.run.state is State.RUNNING for one in fired.runs) == min(550, len(jobs))
@@ -153,12 +154,11 @@ async def delete(store: Store, jobs: Sequence[Job]) -> None:
 async def test_nodes_that_have_foreseen_the_same_make_one_run_per_slot(store: Store, reopen: Reopen) -> None:
     await store.add_jobs([a_planned_job(n) for n in range(1, 41)])
     nodes = [store, await reopen(), await reopen()]
-    sights = [await look(node, limit=10) for node in nodes]
+    ahead = [(await look(node, limit=10)).foreseen for node in nodes]
     fired = await asyncio.gather(
         *(
             node.fire_foreseen(foreseen, births(foreseen, 1000 * n, claims=5))
-            for n, (node, sight) in enumerate(zip(nodes, sights, strict=True), 1)
-            for foreseen in sight.foreseen
+            for n, (node, foreseen) in enumerate(zip(nodes, ahead, strict=True), 1)
         )
     )
     made = [one.run for each in fired for one in each.runs]

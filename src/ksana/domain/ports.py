@@ -90,15 +90,11 @@ class Fired(msgspec.Struct, frozen=True):
     looked_at: int
 
 
-Place = tuple[datetime, int]
-"""Where a cursor stands among all: the instant at which its job comes due, and the job."""
-
-
 class Sight(msgspec.Struct, frozen=True):
-    """What a look ahead has found, by instant, and how far it went: None if as far as it was told to."""
+    """What a look at one instant has found, and the last job it looked at; None if there are no more."""
 
-    foreseen: list[Foreseen]
-    through: Place | None = None
+    foreseen: Foreseen
+    through: int | None = None
 
 
 class CursorMoved(Exception):
@@ -202,17 +198,16 @@ class Store(Protocol):
         """
         ...
 
+    async def bursts(self, after: datetime, until: datetime, least: int) -> list[tuple[datetime, int]]:
+        """The instants behind `after`, through `until`, at which that many jobs or more come due, and how many do,
+        earliest first. A store that has nothing to gain from looking ahead may know of none."""
+        ...
+
     async def look_ahead(
-        self,
-        after: Place,
-        until: datetime,
-        limit: int,
-        least: int,
-        foresee: Callable[[DueJob], Prospect | None],
+        self, at: datetime, after_id: int, limit: int, foresee: Callable[[DueJob], Prospect | None]
     ) -> Sight:
-        """Make ready what comes due by `until`: look at no more than `limit` cursors, from just behind `after`, and ask
-        `foresee` about those of which `least` or more come due at the same instant. Nothing is changed or held; a store
-        may see nothing at all."""
+        """Make ready what comes due at that instant: ask `foresee` about no more than `limit` jobs with ids above
+        `after_id`. Nothing is changed or held."""
         ...
 
     async def fire_foreseen(self, foreseen: Foreseen, births: Births) -> Fired:

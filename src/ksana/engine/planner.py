@@ -63,9 +63,10 @@ class Planner(Loop):
         )
 
     async def run_once(self) -> datetime | None:
-        """Fire everything due now, a batch at a time; answer when the next job comes due."""
+        """Fire everything due now, a batch at a time, and look ahead; answer when there is something to do again."""
         next_at = await self._store.next_fire_at()
-        if next_at is not None and next_at <= self._clock.now():
+        is_due = next_at is not None and next_at <= self._clock.now()
+        if is_due:
             try:
                 with self._runner.storing_later():
                     await self._fire_foreseen()
@@ -74,9 +75,7 @@ class Planner(Loop):
             finally:
                 self._tell()
             next_at = await self._store.next_fire_at()
-        if next_at is not None:
-            await self._foresight.look(next_at)
-        return next_at
+        return None if next_at is None else await self._foresight.look(next_at, has_fired=is_due)
 
     async def _fire_foreseen(self) -> None:
         """Fire what was worked out ahead, with as many steps under way as the store can use."""

@@ -15,7 +15,7 @@ from ksana.domain.fires import DueJob, Fire
 from ksana.domain.foresight import Births, Foreseen, Prospect, born, in_order
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.jobs import Job
-from ksana.domain.ports import Claimed, Fired, Place, Sight
+from ksana.domain.ports import Claimed, Fired, Sight
 from ksana.domain.runs import Run
 from ksana.stores.json.jobs import keep_gap, remember_answer
 from ksana.stores.json.tables import Tables
@@ -39,20 +39,21 @@ def fire_due(tx: Tx, now: datetime, limit: int, decide: Callable[[list[DueJob]],
     return Fired(runs, [gap for fire in fires for gap in fire.gaps], len(due))
 
 
+def bursts(tables: Tables, after: datetime, until: datetime, least: int) -> list[tuple[datetime, int]]:
+    cursors = tables.jobs.due
+    coming = cursors[cursors.through(after) : cursors.through(until)]
+    counts = ((at, sum(1 for _ in group)) for at, group in groupby(coming, key=itemgetter(0)))
+    return [(at, count) for at, count in counts if count >= least]
+
+
 def look_ahead(
-    tables: Tables,
-    after: Place,
-    until: datetime,
-    limit: int,
-    least: int,
-    foresee: Callable[[DueJob], Prospect | None],
+    tables: Tables, at: datetime, after_id: int, limit: int, foresee: Callable[[DueJob], Prospect | None]
 ) -> Sight:
-    start = bisect_right(tables.jobs.due, after)
-    cursors = tables.jobs.due[start : min(start + limit, tables.jobs.due.through(until))]
-    groups = [[job_id for _, job_id in group] for _, group in groupby(cursors, key=itemgetter(0))]
-    seen = [[foresee(_due(tables, job_id)) for job_id in group] for group in groups if len(group) >= least]
-    foreseen = [Foreseen(in_order(found)) for group in seen if (found := [one for one in group if one is not None])]
-    return Sight(foreseen, cursors[-1] if len(cursors) == limit else None)
+    cursors = tables.jobs.due
+    start = bisect_right(cursors, (at, after_id))
+    ids = [job_id for _, job_id in cursors[start : min(start + limit, cursors.through(at))]]
+    prospects = [one for job_id in ids if (one := foresee(_due(tables, job_id))) is not None]
+    return Sight(Foreseen(in_order(prospects)), ids[-1] if len(ids) == limit else None)
 
 
 def fire_foreseen(tx: Tx, foreseen: Foreseen, births: Births) -> Fired:

@@ -19,7 +19,7 @@ from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.jobs import Job
 from ksana.domain.keys import StoredKey
 from ksana.domain.moves import Move
-from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, NodeInfo, Place, Retention, Sight, Turn
+from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, NodeInfo, Retention, Sight, Turn
 from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, RunQuery
 from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import State
@@ -117,15 +117,13 @@ class JsonStore:
     async def fire_due(self, now: datetime, limit: int, decide: Callable[[list[DueJob]], list[Fire]]) -> Fired:
         return await self._write(lambda tx: firing.fire_due(tx, now, limit, decide))
 
+    async def bursts(self, after: datetime, until: datetime, least: int) -> list[tuple[datetime, int]]:
+        return firing.bursts(self._tables, after, until, least)
+
     async def look_ahead(
-        self,
-        after: Place,
-        until: datetime,
-        limit: int,
-        least: int,
-        foresee: Callable[[DueJob], Prospect | None],
+        self, at: datetime, after_id: int, limit: int, foresee: Callable[[DueJob], Prospect | None]
     ) -> Sight:
-        return firing.look_ahead(self._tables, after, until, limit, least, foresee)
+        return firing.look_ahead(self._tables, at, after_id, limit, foresee)
 
     async def fire_foreseen(self, foreseen: Foreseen, births: Births) -> Fired:
         return await self._write(lambda tx: firing.fire_foreseen(tx, foreseen, births))

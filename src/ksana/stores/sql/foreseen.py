@@ -5,21 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from itertools import groupby
 from typing import Any, NamedTuple
 
 from ksana.domain.fires import DueJob
 from ksana.domain.foresight import Births, Foreseen, Prospect, born, in_order
 from ksana.domain.jobs import Job
-from ksana.domain.ports import Claimed, Fired, Place, Sight
+from ksana.domain.ports import Claimed, Fired, Sight
 from ksana.domain.times import from_micros, to_micros
 from ksana.stores.sql.catalog import Catalog
 from ksana.stores.sql.firing import FRESH_COUNT, active_runs, add_rows, move_cursors
 from ksana.stores.sql.rows import FRESH, Row, micros_or_none, run_to_row
-from ksana.stores.sql.statements import COMING_CURSORS, FRESH_RUNS, RUNS, STANDING_CURSORS, Table
+from ksana.stores.sql.statements import BURSTS, COMING_CURSORS, FRESH_RUNS, RUNS, STANDING_CURSORS, Table
 from ksana.stores.sql.tx import Tx
 
-_JOB_ID, _VERSION, _LIMIT, _SLOT_AT, _FIRE_AT = range(5)
+_JOB_ID, _VERSION, _LIMIT, _SLOT_AT = range(4)
 
 
 class Ready(NamedTuple):
@@ -40,37 +39,33 @@ _Row = tuple[tuple[Any, ...], tuple[Any, ...]]
 _CREATED_AT = RUNS.names.index("created_at")
 
 
+async def bursts(tx: Tx, after: datetime, until: datetime, least: int) -> list[tuple[datetime, int]]:
+    rows = await tx.rows(BURSTS, after=to_micros(after), until=to_micros(until), least=least)
+    return [(from_micros(at), count) for at, count in rows]
+
+
 async def look_ahead(
     tx: Tx,
     catalog: Catalog,
-    after: Place,
-    until: datetime,
+    at: datetime,
+    after_id: int,
     limit: int,
-    least: int,
     foresee: Callable[[DueJob], Prospect | None],
 ) -> Sight:
-    at, after_id = after
-    cursors = await tx.rows(COMING_CURSORS, after=to_micros(at), after_id=after_id, until=to_micros(until), limit=limit)
-    groups = [list(group) for _, group in groupby(cursors, key=_fire_at)]
-    bursts = [group for group in groups if len(group) >= least]
-    jobs = await catalog.jobs(tx, ((row[_JOB_ID], row[_VERSION]) for group in bursts for row in group))
-    foreseen = [_foreseen(group, jobs, foresee) for group in bursts]
-    through = (from_micros(cursors[-1][_FIRE_AT]), cursors[-1][_JOB_ID]) if len(cursors) == limit else None
-    return Sight([one for one in foreseen if one.prospects], through)
+    cursors = await tx.rows(COMING_CURSORS, at=to_micros(at), after_id=after_id, limit=limit)
+    jobs = await catalog.jobs(tx, ((row[_JOB_ID], row[_VERSION]) for row in cursors))
+    through = cursors[-1][_JOB_ID] if len(cursors) == limit else None
+    return Sight(_foreseen(at, cursors, jobs, foresee), through)
 
 
-def _fire_at(cursor: Row) -> int:
-    micros: int = cursor[_FIRE_AT]
-    return micros
-
-
-def _foreseen(cursors: Sequence[Row], jobs: dict[int, Job], foresee: Callable[[DueJob], Prospect | None]) -> Foreseen:
-    fire_at = from_micros(cursors[0][_FIRE_AT])
+def _foreseen(
+    at: datetime, cursors: Sequence[Row], jobs: dict[int, Job], foresee: Callable[[DueJob], Prospect | None]
+) -> Foreseen:
     found: dict[int, Row] = {}
     prospects: list[Prospect] = []
     for cursor in cursors:
         job = jobs[cursor[_JOB_ID]]
-        prospect = foresee(DueJob(job, from_micros(cursor[_SLOT_AT]), fire_at, 0))
+        prospect = foresee(DueJob(job, from_micros(cursor[_SLOT_AT]), at, 0))
         # A job read anew may be newer than its cursor was when that was read.
         if prospect is not None and job.version == cursor[_VERSION]:
             prospects.append(prospect)

@@ -121,9 +121,13 @@ DUE_CURSORS = Statement(
     " ORDER BY next_fire_at, job_id LIMIT :limit {skip_locked}",
     CURSORS,
 )
+BURSTS = Statement(
+    "SELECT next_fire_at, COUNT(*) FROM ksana_cursors {by_due} WHERE next_fire_at > :after AND next_fire_at <= :until"
+    " GROUP BY next_fire_at HAVING COUNT(*) >= :least ORDER BY next_fire_at"
+)
 COMING_CURSORS = Statement(
-    f"SELECT {_CURSOR} FROM ksana_cursors {{by_due}} WHERE next_fire_at >= :after AND next_fire_at <= :until"
-    " AND (next_fire_at > :after OR job_id > :after_id) ORDER BY next_fire_at, job_id LIMIT :limit",
+    f"SELECT {_CURSOR} FROM ksana_cursors {{by_due}} WHERE next_fire_at = :at AND job_id > :after_id"
+    " ORDER BY job_id LIMIT :limit",
     CURSORS,
 )
 STANDING_CURSORS = Statement(

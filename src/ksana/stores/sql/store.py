@@ -16,7 +16,7 @@ from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.jobs import Job
 from ksana.domain.keys import StoredKey
 from ksana.domain.moves import Move
-from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, NodeInfo, Place, Retention, Sight, Turn
+from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, NodeInfo, Retention, Sight, Turn
 from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, RunQuery
 from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import State
@@ -106,15 +106,13 @@ class SqlStore:
     async def fire_due(self, now: datetime, limit: int, decide: Callable[[list[DueJob]], list[Fire]]) -> Fired:
         return await self._write(lambda tx: firing.fire_due(tx, self._catalog, now, limit, decide))
 
+    async def bursts(self, after: datetime, until: datetime, least: int) -> list[tuple[datetime, int]]:
+        return await self._read(lambda tx: foreseen.bursts(tx, after, until, least))
+
     async def look_ahead(
-        self,
-        after: Place,
-        until: datetime,
-        limit: int,
-        least: int,
-        foresee: Callable[[DueJob], Prospect | None],
+        self, at: datetime, after_id: int, limit: int, foresee: Callable[[DueJob], Prospect | None]
     ) -> Sight:
-        return await self._read(lambda tx: foreseen.look_ahead(tx, self._catalog, after, until, limit, least, foresee))
+        return await self._read(lambda tx: foreseen.look_ahead(tx, self._catalog, at, after_id, limit, foresee))
 
     async def fire_foreseen(self, ahead: Foreseen, births: Births) -> Fired:
         rows = foreseen.rows_of(ahead, births)

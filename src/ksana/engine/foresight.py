@@ -25,7 +25,7 @@ _REST = timedelta(milliseconds=250)
 
 
 class _Burst:
-    """An instant at which many come due: how many did when it was found, what was worked out, the last job looked at."""
+    """An instant at which many come due: how many did when it was found, what is ready, and the last job looked at."""
 
     def __init__(self, count: int) -> None:
         self.count = count

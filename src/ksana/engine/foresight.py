@@ -86,7 +86,7 @@ class Foresight:
         return next_at
 
     async def _work_out(self, at: datetime, burst: _Burst, next_at: datetime) -> None:
-        while burst.through is not None and self._count() < _CAPACITY and self._clock.now() < next_at:
+        while burst.through is not None and self.count < _CAPACITY and self._clock.now() < next_at:
             sight = await self._store.look_ahead(at, burst.through, self._batch, self._foresee)
             if sight.foreseen.prospects:
                 burst.foreseen.append(sight.foreseen)
@@ -94,7 +94,9 @@ class Foresight:
             # A store that answers at once must not keep everybody else waiting.
             await asyncio.sleep(0)
 
-    def _count(self) -> int:
+    @property
+    def count(self) -> int:
+        """How many prospects there are."""
         return sum(len(one.prospects) for burst in self._bursts.values() for one in burst.foreseen)
 
     def _foresee(self, due: DueJob) -> Prospect | None:

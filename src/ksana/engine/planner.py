@@ -75,37 +75,38 @@ class Planner(Loop):
             finally:
                 self._tell()
             next_at = await self._store.next_fire_at()
-        return None if next_at is None else await self._foresight.look(next_at, has_fired=is_due)
+        if next_at is None:
+            return None
+        again_at = await self._foresight.look(next_at, has_fired=is_due)
+        await self._run_ids.ensure(self._foresight.count)
+        return again_at
 
     async def _fire_foreseen(self) -> None:
-        """Fire what was worked out ahead, with as many steps under way as the store can use."""
+        """Fire what was worked out ahead, with as many steps under way as the store can use and there is room for."""
         under_way: deque[asyncio.Task[None]] = deque()
         try:
             while (foreseen := self._foresight.take(self._clock.now())) is not None:
-                under_way.append(asyncio.create_task(self._fire_ahead(foreseen)))
-                # One more waits in line, so that the store need not wait for this loop.
-                if len(under_way) > self._store.parallelism:
+                count = len(foreseen.prospects)
+                while under_way and (len(under_way) >= self._store.parallelism or self._runner.room < count):
                     await under_way.popleft()
+                await self._run_ids.ensure(count)
+                now = self._clock.now()
+                if foreseen.is_good(now):
+                    births = Births(now, [self._run_ids.take() for _ in range(count)], self._runner.reserve(count))
+                    under_way.append(asyncio.create_task(self._fire_ahead(foreseen, births)))
             while under_way:
                 await under_way.popleft()
         finally:
             # When one has failed the others are still seen through.
             await asyncio.gather(*under_way, return_exceptions=True)
 
-    async def _fire_ahead(self, foreseen: Foreseen) -> None:
-        count = len(foreseen.prospects)
-        await self._run_ids.ensure(count)
-        now = self._clock.now()
-        if not foreseen.is_good(now):
-            return
-        ids = [self._run_ids.take() for _ in range(count)]
-        reserved = self._runner.reserve(count)
+    async def _fire_ahead(self, foreseen: Foreseen, births: Births) -> None:
         try:
-            fired = await self._store.fire_foreseen(foreseen, Births(now, ids, reserved))
+            fired = await self._store.fire_foreseen(foreseen, births)
         except BaseException:
-            self._runner.give_back(reserved)
+            self._runner.give_back(births.claims)
             raise
-        self._begin(fired, reserved, now)
+        self._begin(fired, births.claims)
 
     async def _fire_batch(self) -> int:
         now = self._clock.now()
@@ -116,10 +117,10 @@ class Planner(Loop):
         except BaseException:
             self._runner.give_back(reserved)
             raise
-        self._begin(fired, reserved, now)
+        self._begin(fired, reserved)
         return fired.looked_at
 
-    def _begin(self, fired: Fired, reserved: int, now: datetime) -> None:
+    def _begin(self, fired: Fired, reserved: int) -> None:
         self._runner.begin([c for c in fired.runs if c.run.state is State.RUNNING], reserved)
         if any(c.run.state is State.SCHEDULED for c in fired.runs):
             self._runner.wake_for_work()

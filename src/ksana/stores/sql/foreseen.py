@@ -25,7 +25,7 @@ class Ready(NamedTuple):
     """Prospects as they are going to be written: the cursors as they must stand, the limits among them, the runs
     without what they get at birth, and where the cursors go."""
 
-    cursors: frozenset[Row]
+    cursors: list[tuple[Any, ...]]
     limits: dict[int, int]
     table: Table
     scheduled: list[_Row]
@@ -61,7 +61,7 @@ async def look_ahead(
 def _foreseen(
     at: datetime, cursors: Sequence[Row], jobs: dict[int, Job], foresee: Callable[[DueJob], Prospect | None]
 ) -> Foreseen:
-    found: dict[int, Row] = {}
+    found: dict[int, tuple[Any, ...]] = {}
     prospects: list[Prospect] = []
     for cursor in cursors:
         job = jobs[cursor[_JOB_ID]]
@@ -74,13 +74,13 @@ def _foreseen(
     return Foreseen(prospects, _ready(prospects, found))
 
 
-def _ready(prospects: Sequence[Prospect], cursors: dict[int, Row]) -> Ready:
+def _ready(prospects: Sequence[Prospect], cursors: dict[int, tuple[Any, ...]]) -> Ready:
     scheduled = [run_to_row(one.run) for one in prospects]
     claimed = [run_to_row(one.claimed or one.run) for one in prospects]
     is_fresh = all(row[FRESH_COUNT:] == FRESH for row in scheduled)
     end = FRESH_COUNT if is_fresh else None
     return Ready(
-        frozenset(cursors.values()),
+        [cursors[job_id] for job_id in sorted(cursors)],
         {job_id: row[_LIMIT] for job_id, row in cursors.items() if row[_LIMIT] is not None},
         FRESH_RUNS if is_fresh else RUNS,
         [_cut(row, end) for row in scheduled],
@@ -111,8 +111,10 @@ def rows_of(foreseen: Foreseen, births: Births) -> list[tuple[Any, ...]]:
 
 async def fire_foreseen(tx: Tx, ready: Ready, rows: Sequence[tuple[Any, ...]]) -> tuple[Sequence[Row], int]:
     """Store the runs of the prospects that stand; answer the rows that are new, and how many stood."""
-    standing = frozenset(map(tuple, await tx.rows(STANDING_CURSORS, ids=[row[0] for row in ready.moves])))
-    gone = {row[_JOB_ID] for row in ready.cursors - standing}
+    standing = list(map(tuple, await tx.rows(STANDING_CURSORS, ids=[row[_JOB_ID] for row in ready.cursors])))
+    gone = set[int]()
+    if standing != ready.cursors:
+        gone.update(row[_JOB_ID] for row in frozenset(ready.cursors).difference(standing))
     active = await active_runs(tx, [job_id for job_id in ready.limits if job_id not in gone])
     gone.update(job_id for job_id, count in active.items() if count >= ready.limits[job_id])
     moves = ready.moves

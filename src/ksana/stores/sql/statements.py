@@ -131,7 +131,7 @@ COMING_CURSORS = Statement(
     CURSORS,
 )
 STANDING_CURSORS = Statement(
-    f"SELECT {_CURSOR} FROM ksana_cursors {{by_key}} WHERE job_id IN (:ids*) {{skip_locked}}", CURSORS
+    f"SELECT {_CURSOR} FROM ksana_cursors {{by_key}} WHERE job_id IN (:ids*) ORDER BY job_id {{skip_locked}}", CURSORS
 )
 MOVE_CURSORS = Statement(
     "UPDATE ksana_cursors {by_key} SET next_slot_at = :next_slot_at, next_fire_at = :next_fire_at"

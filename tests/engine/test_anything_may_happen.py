@@ -24,7 +24,19 @@ from tests.kit.world import World
 
 NODES = ("a", "b", "c")
 VERBS = (
-    *("fire_due", "turn", "beat", "lapsed", "next_fire_at", "next_due_at", "reserve_ids", "change_jobs", "add_run"),
+    *(
+        "fire_due",
+        "fire_foreseen",
+        "look_ahead",
+        "turn",
+        "beat",
+        "lapsed",
+        "next_fire_at",
+        "next_due_at",
+        "reserve_ids",
+        "change_jobs",
+        "add_run",
+    ),
     *("hear", "add_attempts", "lease_alerts", "settle_alerts"),
 )
 
@@ -213,7 +225,7 @@ _MORE = timedelta(seconds=30)
 
 async def live_through(create: Create, seed: int, steps: int) -> None:
     hook = Moody(random.Random(seed))
-    world = await create(workers=5, batch=7, hooks=[hook])
+    world = await create(workers=5, batch=7, foresees_from=1, hooks=[hook])
     # The engine draws its jitter from here.
     random.seed(seed)
     fate = Fate(world, seed)

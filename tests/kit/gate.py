@@ -10,6 +10,7 @@ from ksana.domain.ports import Fired, Store, Turn
 
 WRITES = (
     "fire_due",
+    "fire_foreseen",
     "turn",
     "add_run",
     "add_jobs",

@@ -188,14 +188,13 @@ def test_requests_are_counted_by_method_and_status(
 
 
 def test_fires_are_counted_by_decision_and_timed_until_stored(world: World) -> None:
-    world.now = NOON + timedelta(milliseconds=20)
     runs = [
         fired(run(State.RUNNING, trigger=Trigger.SCHEDULE), job(ref="report")),
         fired(run(State.WAITING, trigger=Trigger.CATCH_UP), job(ref="report")),
         fired(run(State.SKIPPED, reason=Reason.OVERLAP), job(ref="report")),
         fired(run(State.MISSED, reason=Reason.MISFIRE), job(ref="report")),
     ]
-    world.observer.on_fired(runs, [gap(5), gap(2, Reason.PAUSED)], NOON)
+    world.observer.on_fired(runs, [gap(5), gap(2, Reason.PAUSED)], NOON + timedelta(milliseconds=20))
     seen = world.scrape()
     decisions = {key[1]: value for key, value in seen.items() if key[0] == "ksana_fires_total"}
     assert decisions == {"fired": 2, "skipped": 1, "missed": 1, "left_out": 7}

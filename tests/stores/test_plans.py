@@ -41,6 +41,10 @@ CHANGE = {
 
 PLANS: list[tuple[str, dict[str, Any], str]] = [
     ("DUE_CURSORS", {"now": LATER, "limit": 50}, "ksana_cursors_due"),
+    ("BURSTS", {"after": to_micros(NOW), "until": to_micros(NOW + 2 * SECOND), "least": 50}, "ksana_cursors_due"),
+    ("COMING_CURSORS", {"at": to_micros(NOW), "after_id": 7, "limit": 50}, "ksana_cursors_due"),
+    ("STANDING_CURSORS", {"ids": [1, 2, 3]}, ""),
+    ("MOVE_CURSORS", {"next_slot_at": LATER, "next_fire_at": LATER, "ids": [1, 2, 3]}, ""),
     ("NEXT_FIRE", {}, "ksana_cursors_due"),
     ("LOCK_CURSORS", {"ids": [1, 2, 3]}, ""),
     ("JOBS_BY_ID", {"ids": [1, 2, 3]}, ""),

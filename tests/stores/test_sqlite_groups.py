@@ -1,8 +1,11 @@
 """Steps that share a commit on SQLite: each succeeds or fails for itself."""
 
 import asyncio
+import queue
+import shutil
 import sqlite3
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -103,3 +106,32 @@ async def test_every_change_is_flushed_before_it_is_acknowledged(tmp_path: Path)
 def test_a_relative_path_is_refused(url: str) -> None:
     with pytest.raises(InvalidArgument, match="absolute"):
         open_store(url)
+
+
+class Pause:
+    """A queue in which nothing comes for a while, and then the word to stop."""
+
+    def get(self, timeout: float | None = None) -> None:
+        if timeout is not None:
+            raise queue.Empty
+
+
+@pytest.mark.parametrize(("changes", "is_settled"), [(2000, True), (1999, False)])
+def test_what_was_written_goes_to_the_file_when_there_is_nothing_to_do(
+    tmp_path: Path, changes: int, is_settled: bool
+) -> None:
+    database = SqliteDatabase(tmp_path / "ksana.db")
+    connection = database._connect_writer()
+    connection.execute("CREATE TABLE numbers (number INTEGER)")
+    connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+    connection.execute("BEGIN")
+    connection.executemany("INSERT INTO numbers VALUES (?)", [(number,) for number in range(changes)])
+    connection.execute("COMMIT")
+    database._queue = cast(Any, Pause())
+    assert database._next(connection) is None
+    # The file without its log.
+    shutil.copy(tmp_path / "ksana.db", tmp_path / "copy.db")
+    copy = sqlite3.connect(tmp_path / "copy.db")
+    assert copy.execute("SELECT COUNT(*) FROM numbers").fetchall() == [(changes if is_settled else 0,)]
+    copy.close()
+    connection.close()

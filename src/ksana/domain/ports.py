@@ -12,6 +12,7 @@ from ksana.domain.alerts import Alert, AlertQuery
 from ksana.domain.archive import Exported, Extent, Section
 from ksana.domain.callbacks import CallbackRecord, Heard, Progress
 from ksana.domain.fires import DueJob, Fire, Gap
+from ksana.domain.foresight import Births, Foreseen, Prospect
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.items import Enqueued, Pull
 from ksana.domain.jobs import Job
@@ -91,6 +92,13 @@ class Fired(msgspec.Struct, frozen=True):
     runs: list[Claimed]
     gaps: list[Gap]
     looked_at: int
+
+
+class Sight(msgspec.Struct, frozen=True):
+    """What a look at one instant has found, and the last job it looked at; None if there are no more."""
+
+    foreseen: Foreseen
+    through: int | None = None
 
 
 class CursorMoved(Exception):
@@ -192,6 +200,23 @@ class Store(Protocol):
         `decide` is pure and is called inside the step with jobs no other node is firing; for each Fire it returns, the
         runs and gaps are added and the cursor moved, together. A run whose (job, slot) exists already is left out.
         """
+        ...
+
+    async def bursts(self, after: datetime, until: datetime, least: int) -> list[tuple[datetime, int]]:
+        """The instants behind `after`, through `until`, at which that many jobs or more come due, and how many do,
+        earliest first. A store that has nothing to gain from looking ahead may know of none."""
+        ...
+
+    async def look_ahead(
+        self, at: datetime, after_id: int, limit: int, foresee: Callable[[DueJob], Prospect | None]
+    ) -> Sight:
+        """Make ready what comes due at that instant: ask `foresee` about no more than `limit` jobs with ids above
+        `after_id`. Nothing is changed or held."""
+        ...
+
+    async def fire_foreseen(self, foreseen: Foreseen, births: Births) -> Fired:
+        """Fire the prospects that stand: their runs are added and their cursors moved, together. The others, and those
+        another node is firing, are left as they are. A run whose (job, slot) exists already is left out."""
         ...
 
     async def next_fire_at(self) -> datetime | None:
@@ -415,7 +440,7 @@ class Observer(Protocol):
     """Somebody who wants to know what happens. Called in batches, after the commit, and never waited for."""
 
     def on_fired(self, runs: Sequence[Claimed], gaps: Sequence[Gap], now: datetime) -> None:
-        """Due slots became runs, or were left out."""
+        """Due slots became runs, or were left out; `now` is when that was stored."""
         ...
 
     def on_started(self, claimed: Sequence[Claimed], now: datetime) -> None:

@@ -50,6 +50,8 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
     workers: int = 4
     queues: tuple[str, ...] = (DEFAULT_QUEUE,)
     batch: int = 500
+    foresees_from: int = 50
+    """How many slots must come due at the same instant for their runs to be worked out before it."""
     poll: timedelta = timedelta(seconds=1)
     lease: timedelta = timedelta(seconds=10)
     max_reclaims: int = 3
@@ -146,6 +148,7 @@ class Engine:
             self.health,
             self._observers,
             batch=options.batch,
+            foresees_from=options.foresees_from,
             lateness=options.lateness,
             poll=options.poll,
         )

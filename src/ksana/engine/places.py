@@ -124,10 +124,6 @@ class Places:
             self._workers.add(worker)
             worker.add_done_callback(self._workers.discard)
 
-    def _call_in_more(self) -> None:
-        # Only whoever has to wait calls for others: with targets that answer at once, one worker does it all.
-        self._call_in(_CALLED_IN)
-
     async def _work(self) -> None:
         self._called_in -= 1
         worker = asyncio.current_task()
@@ -135,8 +131,17 @@ class Places:
         is_sound = True
         while is_sound and (execution := self._next(now)) is not None:
             execution.worker = worker
+            # Each attempt has a context of its own, as its worker goes on to others.
+            attempt, run = self._attempt(execution.claimed), copy_context().run
             try:
-                outcome = await _Watched(self._attempt(execution.claimed), self._call_in_more)
+                try:
+                    awaited = run(attempt.send, None)
+                except StopIteration as stop:
+                    outcome = stop.value
+                else:
+                    # Only whoever has to wait calls for others: with targets that answer at once, one worker does all.
+                    self._call_in(_CALLED_IN)
+                    outcome = await _Resumed(attempt, run, awaited)
             except asyncio.CancelledError:
                 # Whoever cuts an attempt off takes it off the list first, so this one was canceled by its own target.
                 outcome = Outcome(Verdict.RETRY, error="the target canceled its own attempt")
@@ -188,20 +193,19 @@ def _limit_of(execution: Execution) -> timedelta:
     return _OVERRUN if job is None else job.timeouts.total + _OVERRUN
 
 
-class _Watched(Awaitable[Outcome]):
-    """Awaits an attempt in a context of its own, as its worker goes on to others; says when it first has to wait."""
+class _Resumed(Awaitable[Outcome]):
+    """An attempt that has to wait, in the context it began in."""
 
-    __slots__ = ("_attempt", "_on_wait")
+    __slots__ = ("_attempt", "_awaited", "_run")
 
-    def __init__(self, attempt: Coroutine[Any, Any, Outcome], on_wait: Callable[[], None]) -> None:
+    def __init__(self, attempt: Coroutine[Any, Any, Outcome], run: Callable[..., Any], awaited: Any) -> None:
         self._attempt = attempt
-        self._on_wait = on_wait
+        self._run = run
+        self._awaited = awaited
 
     def __await__(self) -> Generator[Any, None, Outcome]:
-        run, attempt = copy_context().run, self._attempt
+        run, attempt, awaited = self._run, self._attempt, self._awaited
         try:
-            awaited = run(attempt.send, None)
-            self._on_wait()
             while True:
                 try:
                     answer = yield awaited

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import heapq
+from collections import deque
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from ksana.domain.fires import DueJob, Fire, Lateness, decide
+from ksana.domain.foresight import Births, Foreseen
 from ksana.domain.moves import advance
-from ksana.domain.ports import Clock, Observer, Store
+from ksana.domain.ports import Clock, Fired, Observer, Store
 from ksana.domain.states import Event, State
 from ksana.engine.draws import IdPool, IdsExhausted, SystemDraws
+from ksana.engine.foresight import Foresight
 from ksana.engine.loops import Loop, StoreHealth
 from ksana.engine.runner import Runner
 
@@ -33,6 +37,7 @@ class Planner(Loop):
         observers: Sequence[Observer],
         *,
         batch: int,
+        foresees_from: int,
         lateness: Lateness,
         poll: timedelta,
     ) -> None:
@@ -44,16 +49,64 @@ class Planner(Loop):
         self._observers = observers
         self._batch = batch
         self._lateness = lateness
+        self._untold: list[tuple[Fired, datetime]] = []
+        self._foresight = Foresight(
+            store,
+            clock,
+            self._draws,
+            node_id=runner.node_id,
+            queues=runner.queues,
+            lateness=lateness,
+            batch=batch,
+            least=foresees_from,
+            poll=poll,
+        )
 
     async def run_once(self) -> datetime | None:
-        """Fire everything due now, a batch at a time; answer when the next job comes due."""
+        """Fire everything due now, a batch at a time, and look ahead; answer when there is something to do again."""
         next_at = await self._store.next_fire_at()
-        if next_at is None or next_at > self._clock.now():
-            return next_at
-        with self._runner.storing_later():
-            while await self._fire_batch() == self._batch:
-                pass
-        return await self._store.next_fire_at()
+        is_due = next_at is not None and next_at <= self._clock.now()
+        if is_due:
+            try:
+                with self._runner.storing_later():
+                    await self._fire_foreseen()
+                    while await self._fire_batch() == self._batch:
+                        pass
+            finally:
+                self._tell()
+            next_at = await self._store.next_fire_at()
+        if next_at is None:
+            return None
+        again_at = await self._foresight.look(next_at, has_fired=is_due)
+        await self._run_ids.ensure(self._foresight.count)
+        return again_at
+
+    async def _fire_foreseen(self) -> None:
+        """Fire what was worked out ahead, with as many steps under way as the store can use and there is room for."""
+        under_way: deque[asyncio.Task[None]] = deque()
+        try:
+            while (foreseen := self._foresight.take(self._clock.now())) is not None:
+                count = len(foreseen.prospects)
+                while under_way and (len(under_way) >= self._store.parallelism or self._runner.room < count):
+                    await under_way.popleft()
+                await self._run_ids.ensure(count)
+                now = self._clock.now()
+                if foreseen.is_good(now):
+                    births = Births(now, [self._run_ids.take() for _ in range(count)], self._runner.reserve(count))
+                    under_way.append(asyncio.create_task(self._fire_ahead(foreseen, births)))
+            while under_way:
+                await under_way.popleft()
+        finally:
+            # When one has failed the others are still seen through.
+            await asyncio.gather(*under_way, return_exceptions=True)
+
+    async def _fire_ahead(self, foreseen: Foreseen, births: Births) -> None:
+        try:
+            fired = await self._store.fire_foreseen(foreseen, births)
+        except BaseException:
+            self._runner.give_back(births.claims)
+            raise
+        self._begin(fired, births.claims)
 
     async def _fire_batch(self) -> int:
         now = self._clock.now()
@@ -64,13 +117,21 @@ class Planner(Loop):
         except BaseException:
             self._runner.give_back(reserved)
             raise
+        self._begin(fired, reserved)
+        return fired.looked_at
+
+    def _begin(self, fired: Fired, reserved: int) -> None:
         self._runner.begin([c for c in fired.runs if c.run.state is State.RUNNING], reserved)
         if any(c.run.state is State.SCHEDULED for c in fired.runs):
             self._runner.wake_for_work()
         if fired.runs or fired.gaps:
+            self._untold.append((fired, self._clock.now()))
+
+    def _tell(self) -> None:
+        untold, self._untold = self._untold, []
+        for fired, stored_at in untold:
             for observer in self._observers:
-                observer.on_fired(fired.runs, fired.gaps, now)
-        return fired.looked_at
+                observer.on_fired(fired.runs, fired.gaps, stored_at)
 
     def _decide(self, due: list[DueJob], now: datetime, reserved: int) -> list[Fire]:
         """Decide each due job. As many runs as this node has room for are born claimed by it, in the same commit."""

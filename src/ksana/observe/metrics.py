@@ -111,7 +111,8 @@ class MetricsObserver:
     # What the engine says
 
     def on_fired(self, runs: Sequence[Claimed], gaps: Sequence[Gap], now: datetime) -> None:
-        took = max(0.0, (self._now() - now).total_seconds())
+        looked_at = runs[0].run.created_at if runs else gaps[0].recorded_at
+        took = max(0.0, (now - looked_at).total_seconds())
         self._tables.scans.observe(self._scanned, took)
         fired = 0
         for one in runs:
@@ -125,7 +126,7 @@ class MetricsObserver:
                 continue
             fired += 1
             if job is not None:
-                self._count_enqueued(job, took, now)
+                self._count_enqueued(job, took, looked_at)
         self._tables.fires.add("fired", amount=fired)
         for gap in gaps:
             self._tables.fires.add("left_out", amount=gap.count)

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Awaitable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,8 +35,13 @@ _Job = Asked[Step[Any]]
 
 _GROUP = 256
 # A few sizes only, so that the prepared statements for them stay at hand; the largest keeps below the limit of values.
-_PIECES = (256, 64, 16, 4, 1)
+_PIECES = (500, 256, 64, 16, 4, 1)
 _READERS = 2
+# What was written goes from the log to the file once this many rows have changed and nobody has asked for anything for
+# this many seconds; whatever happens, the log grows no longer than so many pages.
+_SETTLED_FROM = 2000
+_IDLE = 0.05
+_LONGEST_LOG = 4000
 _BUSY = 10.0
 _SWITCH = 0.0002
 # Halves of characters, integers beyond 64 bits, values beyond a gigabyte: the value is at fault, not the file.
@@ -97,7 +103,7 @@ class SqliteTx:
         added = start = 0
         for size in _PIECES:
             while len(rows) - start >= size:
-                flat = [value for row in rows[start : start + size] for value in row]
+                flat = list(chain.from_iterable(rows[start : start + size]))
                 added += self._execute(self._insert_text(table, size, ending), flat).rowcount
                 start += size
         return added
@@ -199,12 +205,14 @@ class SqliteDatabase:
         self._readers: ThreadPoolExecutor | None = None
         self._local = threading.local()
         self._reader_connections: list[sqlite3.Connection] = []
+        self._settled = 0
 
     async def open(self) -> None:
         # After every statement the writer asks for the interpreter's lock, and a busy loop keeps it for this long: with
         # the default of 5 ms a commit would mostly wait, with this the two work side by side.
         sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH))
         connection = await asyncio.to_thread(self._connect_writer)
+        self._settled = 0
         self._thread = threading.Thread(target=self._write_loop, args=(connection,), name="ksana-sqlite", daemon=True)
         self._thread.start()
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="ksana-sqlite-read")
@@ -238,6 +246,7 @@ class SqliteDatabase:
             connection = self._connect()
             [(mode,)] = connection.execute("PRAGMA journal_mode=WAL").fetchall()
             connection.execute("PRAGMA synchronous=FULL")
+            connection.execute(f"PRAGMA wal_autocheckpoint={_LONGEST_LOG}")
             health = self._health()
         except (OSError, sqlite3.DatabaseError) as error:
             raise StoreUnavailable(f"{self._path} cannot be opened: {error}") from error
@@ -271,16 +280,16 @@ class SqliteDatabase:
 
     def _write_loop(self, connection: sqlite3.Connection) -> None:
         tx = SqliteTx(connection)
-        while group := self._gather():
+        while group := self._gather(connection):
             self._commit(connection, tx, group)
             for loop in {job.loop for job in group}:
                 _deliver(loop, [job for job in group if job.loop is loop])
         connection.close()
 
-    def _gather(self) -> list[_Job]:
+    def _gather(self, connection: sqlite3.Connection) -> list[_Job]:
         """The next step and whatever else has come in meanwhile; empty when it is time to stop."""
         group: list[_Job] = []
-        job = self._queue.get()
+        job = self._next(connection)
         while job is not None:
             group.append(job)
             if len(group) == _GROUP:
@@ -292,6 +301,17 @@ class SqliteDatabase:
         if group:
             self._queue.put(None)
         return group
+
+    def _next(self, connection: sqlite3.Connection) -> _Job | None:
+        """The next step. In the midst of work all would wait for a checkpoint, so it is made when there is none."""
+        if connection.total_changes - self._settled >= _SETTLED_FROM:
+            try:
+                return self._queue.get(timeout=_IDLE)
+            except queue.Empty:
+                self._settled = connection.total_changes
+                with suppress(sqlite3.Error):
+                    connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        return self._queue.get()
 
     def _commit(self, connection: sqlite3.Connection, tx: SqliteTx, group: list[_Job]) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Targets whose work is done by others: a chain hands it over to its steps, the steps of type job and task to a run of a
+"""Targets whose work is done by others: a chain hands it over to its steps, steps of type job and task to the run of a
 job, and those of type queue to a worker. The engine does that itself, so here is only what makes them acceptable."""
 
 from __future__ import annotations

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 
 import msgspec
 
 from ksana.domain.errors import AlreadyExists, NotFound
 from ksana.domain.fires import DueJob, Fire
+from ksana.domain.foresight import Births, Foreseen, Prospect, born, in_order
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.jobs import Job
-from ksana.domain.ports import Claimed, Fired
+from ksana.domain.ports import Claimed, Fired, Sight
 from ksana.domain.runs import Run
 from ksana.stores.json.jobs import keep_gap, remember_answer
 from ksana.stores.json.tables import Tables
@@ -31,9 +35,45 @@ def fire_due(tx: Tx, now: datetime, limit: int, decide: Callable[[list[DueJob]],
         runs += [Claimed(run, job) for run in fire.runs if _add(tx, run)]
         for gap in fire.gaps:
             keep_gap(tx, gap)
-        moved = msgspec.structs.replace(job, next_slot_at=fire.next_slot_at, next_fire_at=fire.next_fire_at)
-        tx.put(tables.jobs, job.id, moved)
+        _move(tx, job, fire.next_slot_at, fire.next_fire_at)
     return Fired(runs, [gap for fire in fires for gap in fire.gaps], len(due))
+
+
+def bursts(tables: Tables, after: datetime, until: datetime, least: int) -> list[tuple[datetime, int]]:
+    cursors = tables.jobs.due
+    coming = cursors[cursors.through(after) : cursors.through(until)]
+    counts = ((at, sum(1 for _ in group)) for at, group in groupby(coming, key=itemgetter(0)))
+    return [(at, count) for at, count in counts if count >= least]
+
+
+def look_ahead(
+    tables: Tables, at: datetime, after_id: int, limit: int, foresee: Callable[[DueJob], Prospect | None]
+) -> Sight:
+    cursors = tables.jobs.due
+    start = bisect_right(cursors, (at, after_id))
+    ids = [job_id for _, job_id in cursors[start : min(start + limit, cursors.through(at))]]
+    prospects = [one for job_id in ids if (one := foresee(_due(tables, job_id))) is not None]
+    return Sight(Foreseen(in_order(prospects)), ids[-1] if len(ids) == limit else None)
+
+
+def fire_foreseen(tx: Tx, foreseen: Foreseen, births: Births) -> Fired:
+    tables = tx.tables
+    runs: list[Claimed] = []
+    stood = 0
+    for prospect, run in zip(foreseen.prospects, born(foreseen.prospects, births), strict=True):
+        job = tables.jobs.get(prospect.job.id)
+        if job is None or job.next_fire_at is None or not prospect.stands(_due(tables, job.id)):
+            continue
+        stood += 1
+        if _add(tx, run):
+            runs.append(Claimed(run, job))
+        _move(tx, job, prospect.next_slot_at, prospect.next_fire_at)
+    return Fired(runs, [], stood)
+
+
+def _move(tx: Tx, job: Job, next_slot_at: datetime | None, next_fire_at: datetime | None) -> None:
+    moved = msgspec.structs.replace(job, next_slot_at=next_slot_at, next_fire_at=next_fire_at)
+    tx.put(tx.tables.jobs, job.id, moved)
 
 
 def _due(tables: Tables, job_id: int) -> DueJob:

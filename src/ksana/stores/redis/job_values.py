@@ -8,7 +8,6 @@ from datetime import datetime
 import msgspec
 
 from ksana.domain.jobs import Job
-from ksana.domain.times import from_micros
 from ksana.stores.redis.values import instant, micros
 
 _replace = msgspec.structs.replace
@@ -43,7 +42,8 @@ def job_from_value(value: bytes) -> Job:
     return _replace(job, next_slot_at=instant(slot_at), next_fire_at=instant(fire_at))
 
 
-def judged_from_value(value: bytes) -> tuple[int, datetime, datetime]:
-    """Version, slot and fire instant of a job that has come due."""
-    version, slot_at, fire_at = struct.unpack_from("<qqq", value)
-    return version, from_micros(slot_at), from_micros(fire_at)
+def judged_from_value(value: bytes) -> tuple[int, datetime, datetime] | None:
+    """Version, slot and fire instant of a job; None if nothing is planned."""
+    version, *cursor = struct.unpack_from("<qqq", value)
+    slot_at, fire_at = map(instant, cursor)
+    return None if slot_at is None or fire_at is None else (version, slot_at, fire_at)

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from ksana.domain.errors import AlreadyExists, NotFound, VersionConflict
-from ksana.domain.fires import DueJob, Fire
 from ksana.domain.idempotency import IdempotencyRecord, IdempotencyReplay
 from ksana.domain.jobs import Job
 from ksana.domain.moves import Move, advance
-from ksana.domain.ports import Claimed, CursorMoved, Fired, JobChange
+from ksana.domain.ports import CursorMoved, JobChange
 from ksana.domain.runs import Run
 from ksana.domain.states import Event
 from ksana.domain.times import to_micros
 from ksana.stores.redis.catalog import Catalog
 from ksana.stores.redis.codes import REASONS, STATES
 from ksana.stores.redis.families import Families, Follow
-from ksana.stores.redis.job_values import job_from_value, job_to_value, judged_from_value
+from ksana.stores.redis.job_values import job_from_value, job_to_value
 from ksana.stores.redis.link import Link
-from ksana.stores.redis.scripts import ADD_JOBS, ADD_RUN, CHANGE_JOBS, DUE_JOBS, FIRE, LOOK_AT_JOB
+from ksana.stores.redis.scripts import ADD_JOBS, ADD_RUN, CHANGE_JOBS, LOOK_AT_JOB
 from ksana.stores.redis.shelves import answer_args, decode_answer, gap_args
 from ksana.stores.redis.values import fitting, packed_instant, run_to_value, runs_from_reply
 
@@ -98,63 +96,6 @@ def _change_args(change: JobChange) -> list[Any]:
         to_micros(change.job.updated_at),
         *([0] if change.gap is None else [1, *gap_args(change.gap)]),
     ]
-
-
-async def fire_due(
-    link: Link, catalog: Catalog, now: datetime, limit: int, decide: Callable[[list[DueJob]], list[Fire]]
-) -> Fired:
-    """Look at due jobs, decide, and fire those that are still as they were. If none is, others are at work on the same
-    ones: there may be more behind them."""
-    for _ in range(_ROUNDS):
-        reply = await link.run(DUE_JOBS, to_micros(now), limit)
-        if not reply:
-            break
-        heads = {int(id): head for id, head in zip(reply[::3], reply[1::3], strict=True)}
-        active = dict(zip(heads, reply[2::3], strict=True))
-        judged = {job_id: judged_from_value(head) for job_id, head in heads.items()}
-        jobs = await catalog.jobs((job_id, version) for job_id, (version, _, _) in judged.items())
-        fires = decide(
-            [
-                DueJob(_at_cursor(jobs[job_id], slot_at, fire_at), slot_at, fire_at, active[job_id])
-                for job_id, (_, slot_at, fire_at) in judged.items()
-            ]
-        )
-        if not fires:
-            return Fired([], [], len(heads))
-        with fitting():
-            args: list[Any] = [len(fires)]
-            for fire in fires:
-                args += _fire_args(fire, heads[fire.job_id], active[fire.job_id])
-        answers: list[bytes] = await link.run(FIRE, *args)
-        done = [(fire, answer) for fire, answer in zip(fires, answers, strict=True) if answer != b"again"]
-        if done:
-            return Fired(
-                [Claimed(run, jobs[fire.job_id]) for fire, answer in done for run in _added(fire, answer)],
-                [gap for fire, _ in done for gap in fire.gaps],
-                len(heads),
-            )
-    return Fired([], [], 0)
-
-
-def _added(fire: Fire, answer: bytes) -> list[Run]:
-    marks = answer.removeprefix(b"done").decode()
-    return [run for run, mark in zip(fire.runs, marks, strict=True) if mark == "1"]
-
-
-def _at_cursor(job: Job, slot_at: datetime, fire_at: datetime) -> Job:
-    if job.next_slot_at == slot_at and job.next_fire_at == fire_at:
-        return job
-    return msgspec.structs.replace(job, next_slot_at=slot_at, next_fire_at=fire_at)
-
-
-def _fire_args(fire: Fire, head: bytes, active: int) -> list[Any]:
-    cursor = packed_instant(fire.next_slot_at) + packed_instant(fire.next_fire_at)
-    args: list[Any] = [fire.job_id, head, active, cursor, len(fire.runs), len(fire.gaps)]
-    for run in fire.runs:
-        args += (run_to_value(run), run.input or b"")
-    for gap in fire.gaps:
-        args += gap_args(gap)
-    return args
 
 
 async def add_run(

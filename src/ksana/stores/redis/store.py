@@ -13,18 +13,20 @@ from ksana.domain.archive import Exported, Extent, Section
 from ksana.domain.callbacks import CallbackRecord, Heard, Progress
 from ksana.domain.errors import StoreUnavailable
 from ksana.domain.fires import DueJob, Fire
+from ksana.domain.foresight import Births, Foreseen, Prospect
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.items import Enqueued, Pull
 from ksana.domain.jobs import Job
 from ksana.domain.keys import StoredKey
 from ksana.domain.moves import Kept, Move
-from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, NodeInfo, Retention, Turn
+from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, NodeInfo, Retention, Sight, Turn
 from ksana.domain.queries import Counts, ErrorGroup, FireRecord, JobQuery, Minute, Page, QueueCounts, RunQuery
 from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import State
 from ksana.domain.steering import Steer
 from ksana.stores.redis import (
     archive,
+    firing,
     job_search,
     jobs,
     kept,
@@ -99,7 +101,18 @@ class RedisStore:
         return await job_search.find_jobs(self._link, query)
 
     async def fire_due(self, now: datetime, limit: int, decide: Callable[[list[DueJob]], list[Fire]]) -> Fired:
-        return await jobs.fire_due(self._link, self._catalog, now, limit, decide)
+        return await firing.fire_due(self._link, self._catalog, now, limit, decide)
+
+    async def bursts(self, after: datetime, until: datetime, least: int) -> list[tuple[datetime, int]]:
+        return await firing.bursts(self._link, after, until, least)
+
+    async def look_ahead(
+        self, at: datetime, after_id: int, limit: int, foresee: Callable[[DueJob], Prospect | None]
+    ) -> Sight:
+        return await firing.look_ahead(self._link, self._catalog, at, after_id, limit, foresee)
+
+    async def fire_foreseen(self, foreseen: Foreseen, births: Births) -> Fired:
+        return await firing.fire_foreseen(self._link, self._catalog, foreseen, births)
 
     async def next_fire_at(self) -> datetime | None:
         return await reading.next_fire_at(self._link)

@@ -117,9 +117,27 @@ DROP_TAGS = Statement("DELETE FROM ksana_tags WHERE job_id IN (:ids*)")
 
 # Firing
 
+_CURSOR = ", ".join(CURSORS.names)
 DUE_CURSORS = Statement(
-    "SELECT job_id, version, slot_limit, next_slot_at, next_fire_at FROM ksana_cursors {by_due}"
-    " WHERE next_fire_at <= :now ORDER BY next_fire_at, job_id LIMIT :limit {skip_locked}"
+    f"SELECT {_CURSOR} FROM ksana_cursors {{by_due}} WHERE next_fire_at <= :now"
+    " ORDER BY next_fire_at, job_id LIMIT :limit {skip_locked}",
+    CURSORS,
+)
+BURSTS = Statement(
+    "SELECT next_fire_at, COUNT(*) FROM ksana_cursors {by_due} WHERE next_fire_at > :after AND next_fire_at <= :until"
+    " GROUP BY next_fire_at HAVING COUNT(*) >= :least ORDER BY next_fire_at"
+)
+COMING_CURSORS = Statement(
+    f"SELECT {_CURSOR} FROM ksana_cursors {{by_due}} WHERE next_fire_at = :at AND job_id > :after_id"
+    " ORDER BY job_id LIMIT :limit",
+    CURSORS,
+)
+STANDING_CURSORS = Statement(
+    f"SELECT {_CURSOR} FROM ksana_cursors {{by_key}} WHERE job_id IN (:ids*) ORDER BY job_id {{skip_locked}}", CURSORS
+)
+MOVE_CURSORS = Statement(
+    "UPDATE ksana_cursors {by_key} SET next_slot_at = :next_slot_at, next_fire_at = :next_fire_at"
+    " WHERE job_id IN (:ids*)"
 )
 NEXT_FIRE = Statement(
     "SELECT next_fire_at FROM ksana_cursors WHERE next_fire_at IS NOT NULL ORDER BY next_fire_at LIMIT 1"

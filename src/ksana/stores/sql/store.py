@@ -11,12 +11,13 @@ from ksana.domain.archive import Exported, Extent, Section
 from ksana.domain.callbacks import CallbackRecord, Heard, Progress
 from ksana.domain.errors import StoreUnavailable
 from ksana.domain.fires import DueJob, Fire
+from ksana.domain.foresight import Births, Foreseen, Prospect
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.items import Enqueued, Pull
 from ksana.domain.jobs import Job
 from ksana.domain.keys import StoredKey
 from ksana.domain.moves import Kept, Move
-from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, NodeInfo, Retention, Turn
+from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, NodeInfo, Retention, Sight, Turn
 from ksana.domain.queries import Counts, ErrorGroup, FireRecord, JobQuery, Minute, Page, QueueCounts, RunQuery
 from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import State
@@ -27,6 +28,7 @@ from ksana.stores.sql import (
     callbacks,
     families,
     firing,
+    foreseen,
     jobs,
     kept,
     migrate,
@@ -112,6 +114,19 @@ class SqlStore:
 
     async def fire_due(self, now: datetime, limit: int, decide: Callable[[list[DueJob]], list[Fire]]) -> Fired:
         return await self._write(lambda tx: firing.fire_due(tx, self._catalog, now, limit, decide))
+
+    async def bursts(self, after: datetime, until: datetime, least: int) -> list[tuple[datetime, int]]:
+        return await self._read(lambda tx: foreseen.bursts(tx, after, until, least))
+
+    async def look_ahead(
+        self, at: datetime, after_id: int, limit: int, foresee: Callable[[DueJob], Prospect | None]
+    ) -> Sight:
+        return await self._read(lambda tx: foreseen.look_ahead(tx, self._catalog, at, after_id, limit, foresee))
+
+    async def fire_foreseen(self, ahead: Foreseen, births: Births) -> Fired:
+        rows = foreseen.rows_of(ahead, births)
+        added, stood = await self._write(lambda tx: foreseen.fire_foreseen(tx, ahead.own, rows))
+        return foreseen.told(ahead, births, added, stood)
 
     async def next_fire_at(self) -> datetime | None:
         return await self._read(reading.next_fire_at)

@@ -7,6 +7,9 @@ ARGS  ?=
 JOBS  ?= auto
 PIP   := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
+# Servers are started a hundred times by the tests; without bytecode each start compiles all of it.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup run test check bench clean
 .DELETE_ON_ERROR:

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import shutil
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,9 +12,11 @@ import hypothesis
 import msgspec
 import pytest
 
+from tests.kit.migrated import migrate
 from tests.kit.sink import Sink
 from tests.services.databases import Databases, FreshDatabase, SharedDatabase
 from tests.services.loop import LoopThread
+from tests.services.memory import keep_files_in_memory
 from tests.services.mysql import MySql
 from tests.services.names import RunName
 from tests.services.postgres import Postgres
@@ -24,6 +27,7 @@ _LOOP = pytest.StashKey[LoopThread]()
 _SERVERS = pytest.StashKey[Servers]()
 _WORKER_INPUT = "ksana_servers"
 _REDIS_NUMBERS = itertools.count(1)
+_SLOW = ("tests/chaos/", "tests/engine/test_anything_may_happen.py")
 
 
 class Handed(msgspec.Struct, frozen=True):
@@ -44,6 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
         del os.environ[name]
     if hasattr(config, "workerinput") or config.option.collectonly:
         return
+    keep_files_in_memory()
     loop = LoopThread()
     loop.__enter__()
     config.stash[_LOOP] = loop
@@ -67,6 +72,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def pytest_configure_node(node: Any) -> None:
     servers = node.config.stash[_SERVERS]
     node.workerinput[_WORKER_INPUT] = msgspec.json.encode(Handed(str(servers.run), servers.found)).decode()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # Those of many seconds first, in an order as random as before: no worker is left alone with one at the end.
+    items.sort(key=lambda item: not item.nodeid.startswith(_SLOW))
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -134,13 +145,17 @@ def redis_url(handed: Handed) -> str:
 
 
 @pytest.fixture(scope="session")
-def postgres_databases(postgres_url: str, own_prefix: str, service_loop: LoopThread) -> Databases:
-    return Databases(Postgres(), postgres_url, own_prefix, service_loop)
+def postgres_databases(postgres_url: str, own_prefix: str, service_loop: LoopThread) -> Iterator[Databases]:
+    databases = Databases(Postgres(), postgres_url, own_prefix, service_loop)
+    yield databases
+    databases.close()
 
 
 @pytest.fixture(scope="session")
-def mysql_databases(mysql_url: str, own_prefix: str, service_loop: LoopThread) -> Databases:
-    return Databases(MySql(), mysql_url, own_prefix, service_loop)
+def mysql_databases(mysql_url: str, own_prefix: str, service_loop: LoopThread) -> Iterator[Databases]:
+    databases = Databases(MySql(), mysql_url, own_prefix, service_loop)
+    yield databases
+    databases.close()
 
 
 @pytest.fixture(scope="session")
@@ -186,9 +201,29 @@ def fresh_redis_prefix(redis_url: str, own_prefix: str) -> str:
 
 
 @pytest.fixture
+def fresh_redis_database(redis_url: str, own_prefix: str) -> FreshDatabase:
+    """Name prefixes under which there is nothing yet; their keys go when the run ends."""
+    return lambda: f"{redis_url}?prefix={own_prefix}_{next(_REDIS_NUMBERS)}"
+
+
+@pytest.fixture
 def fresh_sqlite_path(tmp_path: Path) -> Path:
     """Where a database file may be made; there is none yet."""
     return tmp_path / "ksana.db"
+
+
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory, service_loop: LoopThread) -> Path:
+    """A SQLite file with the schema up and no rows, to be copied."""
+    path = tmp_path_factory.mktemp("sqlite") / "migrated.db"
+    service_loop.run(migrate(f"sqlite:///{path}"))
+    return path
+
+
+@pytest.fixture
+def migrated_sqlite_path(migrated_file: Path, tmp_path: Path) -> Path:
+    """A SQLite file of this test's own with the schema up and no rows (below a millisecond)."""
+    return Path(shutil.copy(migrated_file, tmp_path / "ksana.db"))
 
 
 @pytest.fixture

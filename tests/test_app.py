@@ -84,11 +84,11 @@ def test_jobs_that_do_not_say_get_what_the_settings_say(tmp_path: Path) -> None:
         RECOVERY="fail",
         TZ="Asia/Shanghai",
     )
-    defaults = app._defaults(settings)
+    defaults = app.job_defaults(settings)
     assert defaults.retry == Retry(3, RetryStrategy.EXPONENTIAL, timedelta(seconds=7))
     assert defaults.timeouts == Timeouts(total=timedelta(seconds=30))
     assert (defaults.on_uncertain, defaults.timezone) == (OnUncertain.FAIL, "Asia/Shanghai")
-    assert app._defaults(settings_of(tmp_path)).retry == Retry()
+    assert app.job_defaults(settings_of(tmp_path)).retry == Retry()
 
 
 def test_keys_of_the_settings_open_everything_and_keep_no_secret(tmp_path: Path) -> None:

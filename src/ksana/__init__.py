@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ksana.client import AsyncClient, Client
     from ksana.embedded import Ksana
 
 __version__ = "0.1.0"
 
-__all__ = ["Ksana", "__version__"]
+__all__ = ["AsyncClient", "Client", "Ksana", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
@@ -18,4 +19,8 @@ def __getattr__(name: str) -> Any:
         from ksana.embedded import Ksana
 
         return Ksana
+    if name in ("AsyncClient", "Client"):
+        from ksana import client
+
+        return getattr(client, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -103,7 +103,7 @@ def on_stage() -> Iterator[None]:
 
 
 @schema.parametrize()
-@settings(max_examples=15, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=5, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_the_app_does_what_its_description_says(case: schemathesis.Case[Any]) -> None:
     checks: list[Any] = [
         not_a_server_error,

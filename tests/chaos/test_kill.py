@@ -15,11 +15,11 @@ from tests.kit.sink import Sink
 JOBS = 10
 EVERY = timedelta(milliseconds=200)
 ROUNDS = 5
-PER_ROUND = 40
+PER_ROUND = 25
 QUICK = {"KSANA_LEASE": "1s", "KSANA_WORKERS": "16", "KSANA_POLL": "200ms", "KSANA_LOG_LEVEL": "warning"}
 
 
-@pytest.mark.parametrize("store_url", [*STORES, "json"], indirect=True)
+@pytest.mark.parametrize("store_url", [*STORES, "json", "redis"], indirect=True)
 async def test_killing_the_server_again_and_again_loses_and_doubles_nothing(
     store_url: str, tmp_path: Path, sink: Sink
 ) -> None:

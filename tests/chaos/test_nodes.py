@@ -52,7 +52,7 @@ async def _seed(store_url: str, target: str) -> None:
     await store.open()
     http = HttpTarget(policy=TargetPolicy.of(allow_loopback=True, allow_private=True), now=SystemClock().now)
     engine = Engine(store, {"http": http})
-    run_at = datetime.now(UTC) + timedelta(seconds=3)
+    run_at = datetime.now(UTC) + timedelta(seconds=2)
     specs = [
         JobSpec(name=f"job {number}", target=TargetSpec("http", {"url": target}), schedule=Once(run_at))
         for number in range(JOBS)

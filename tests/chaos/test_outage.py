@@ -12,17 +12,17 @@ from tests.chaos.test_kill import JOBS, QUICK, _job, _no_slot_is_missing
 from tests.kit.processes import ksana
 from tests.kit.sink import Sink
 
-PORTS = {"postgresql": 5432, "mysql": 3306}
+PORTS = {"postgresql": 5432, "mysql": 3306, "redis": 6379}
 
 
-@pytest.mark.parametrize("store_url", ["postgres", "mysql"], indirect=True)
+@pytest.mark.parametrize("store_url", ["postgres", "mysql", "redis"], indirect=True)
 async def test_a_database_that_goes_away_and_comes_back_costs_nothing(
     store_url: str, tmp_path: Path, sink: Sink
 ) -> None:
     parts = urlsplit(store_url)
     async with Proxy(parts.hostname or "127.0.0.1", parts.port or PORTS[parts.scheme]) as wire:
-        login = parts.netloc.rpartition("@")[0]
-        through = parts._replace(netloc=f"{login}@127.0.0.1:{wire.port}").geturl()
+        login = "".join(parts.netloc.rpartition("@")[:2])
+        through = parts._replace(netloc=f"{login}127.0.0.1:{wire.port}").geturl()
         command = ("serve", "--port", "0", "--store", through, "--log-level", "info")
         async with ksana(*command, directory=tmp_path, environment=QUICK) as server, api(await server.url()) as client:
             jobs = [await _job(client, sink, number) for number in range(JOBS)]

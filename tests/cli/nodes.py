@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ksana.config.fields import FIELDS
-from tests.kit.processes import DEADLINE, Process, ksana
+from tests.kit.processes import DEADLINE, Process, ksana, spawned_ksana
 
 BARE_NAMES = tuple(name for field in FIELDS for name in field.bare)
 # An empty variable counts as unset, so what this machine has exported does not reach the node.
@@ -53,15 +53,19 @@ def _call(method: str, url: str, body: Any, headers: Mapping[str, str]) -> tuple
             return error.code, json.loads(error.read() or b"null")
 
 
-def command(*arguments: str, directory: Path, environment: Mapping[str, str] | None = None) -> Any:
-    """Start `python -m ksana` without any settings of this machine."""
-    return ksana(*arguments, directory=directory, environment={**_NOTHING_GIVEN, **(environment or {})})
+def command(
+    *arguments: str, directory: Path, environment: Mapping[str, str] | None = None, is_spawned: bool = False
+) -> Any:
+    """Start `ksana` without any settings of this machine."""
+    start = spawned_ksana if is_spawned else ksana
+    return start(*arguments, directory=directory, environment={**_NOTHING_GIVEN, **(environment or {})})
 
 
 @asynccontextmanager
 async def serving(
-    directory: Path, *arguments: str, environment: Mapping[str, str] | None = None
+    directory: Path, *arguments: str, environment: Mapping[str, str] | None = None, is_spawned: bool = False
 ) -> AsyncIterator[Node]:
     """A server on a free port of loopback."""
-    async with command("serve", "--port", "0", *arguments, directory=directory, environment=environment) as process:
+    words = ("serve", "--port", "0", *arguments)
+    async with command(*words, directory=directory, environment=environment, is_spawned=is_spawned) as process:
         yield Node(process, await process.url())

@@ -21,7 +21,7 @@ def test_the_version_is_printed(ksana: Ksana) -> None:
 def test_help_lists_the_commands(ksana: Ksana) -> None:
     said = ksana("--help")
     assert said.code == 0
-    for name in ("serve", "worker", "explain", "db", "store", "key", "config", "version"):
+    for name in ("serve", "worker", "explain", "db", "store", "key", "import", "config", "version"):
         assert f"\n  {name} " in said.out
 
 

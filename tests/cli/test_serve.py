@@ -17,7 +17,7 @@ KEY = new_key(bytes(range(KEY_RANDOM_BYTES)), name="test", scopes=[Scope.ADMIN],
 
 
 async def test_a_server_starts_works_on_time_and_drains(tmp_path: Path, sink: Sink) -> None:
-    async with serving(tmp_path) as node:
+    async with serving(tmp_path, is_spawned=True) as node:
         assert (await node.call("GET", "/health"))[1]["status"] == "ok"
         assert (await node.call("GET", "/readyz"))[1]["ready"] is True
         job = {

@@ -29,7 +29,7 @@ from tests.kit.processes import DEADLINE
 from tests.services.databases import FreshDatabase
 
 ROOT = Path(__file__).parents[2]
-_SERVED = ("README.md", "docs/api.md", "docs/timers.md", "docs/tasks.md", "docs/chains.md")
+_SERVED = ("README.md", "docs/api.md", "docs/timers.md", "docs/tasks.md", "docs/chains.md", "docs/queue.md")
 TEXTS = {ROOT / name: (ROOT / name).read_text() for name in _SERVED}
 STORES = ROOT / "docs" / "stores.md"
 _DATABASE = "postgresql://ksana:secret@db.example.com/ksana"

@@ -15,7 +15,6 @@ from ksana.domain.outcomes import AttemptContext
 from ksana.domain.policies import OverlapRule
 from ksana.domain.queries import JobQuery
 from ksana.domain.schedules import CronSchedule, Every
-from ksana.domain.states import State
 from tests.kit.processes import DEADLINE
 
 
@@ -95,14 +94,17 @@ def test_what_cannot_work_is_refused_at_the_line_that_says_it() -> None:
 
 async def test_a_chain_in_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    app = an_app()
-    app._settings["store"] = f"sqlite:///{tmp_path}/code.db"
+    app = Ksana(f"sqlite:///{tmp_path}/code.db")
+    app.include(an_app())
+    after = app.chain("after")
+    found: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    after.step("first", "chain", {"chain": "nightly", "params": {"day": "monday"}})
+
+    @after.node(needs="first")
+    async def last(first: Any) -> None:
+        found.set_result(first)
+
     async with app.running() as engine, asyncio.timeout(DEADLINE):
-        [job] = (await engine.store.find_jobs(JobQuery(surface="code"))).items
-        run = await engine.chains.start(job.id, {"day": "monday"})
-        # Only the store knows, and it does not tell by itself.
-        while not (run := await engine.runs.get(run.id)).state.is_final:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-        standing = await engine.chains.steps(run)
-    assert run.state is State.SUCCESS, run.error
-    assert standing[-1].artifact == b'[41,{"rows":42},"monday"]'
+        [job] = (await engine.store.find_jobs(JobQuery(surface="code", ref="after"))).items
+        await engine.chains.start(job.id)
+        assert await found == {"say": [41, {"rows": 42}, "monday"]}

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable, Coroutine
 
 from tests.services.loop import LoopThread
-from tests.services.service import SqlService
+from tests.services.service import SqlService, Visit
 
 FreshDatabase = Callable[[], str]
 Migrate = Callable[[str], Coroutine[object, object, None]]
@@ -28,6 +28,10 @@ class Databases:
     def drop(self, url: str) -> None:
         self._loop.run(self._service.drop(self._server_url, [url.rpartition("/")[2]]))
 
+    def close(self) -> None:
+        if self._shared is not None:
+            self._shared.close()
+
     @property
     def shared(self) -> "SharedDatabase":
         if self._shared is None:
@@ -45,13 +49,20 @@ class SharedDatabase:
         self._service = service
         self._url = url
         self._loop = loop
-        self._seeded: frozenset[str] | None = None
+        # Kept open: to connect takes longer than to delete what a test has left.
+        self._visit: Visit | None = None
+        self._seeded: frozenset[str] = frozenset()
 
     def emptied(self, migrate: Migrate) -> str:
         """Give the URL: the schema is brought up the first time, the rows of the last test deleted later."""
-        if self._seeded is None:
+        if self._visit is None:
             self._loop.run(migrate(self._url))
-            self._seeded = frozenset(self._loop.run(self._service.filled_tables(self._url)))
+            self._visit = self._loop.run(self._service.visit(self._url))
+            self._seeded = frozenset(self._loop.run(self._visit.filled_tables()))
         else:
-            self._loop.run(self._service.empty(self._url, self._seeded))
+            self._loop.run(self._visit.empty(self._seeded))
         return self._url
+
+    def close(self) -> None:
+        if self._visit is not None:
+            self._loop.run(self._visit.close())

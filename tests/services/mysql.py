@@ -94,36 +94,57 @@ class MySql:
                         await cursor.execute(f"KILL {connection}")
                 await cursor.execute(f"DROP DATABASE IF EXISTS `{name}`")
 
-    async def filled_tables(self, url: str) -> list[str]:
-        async with _cursor(url) as cursor:
-            return await _filled(cursor)
-
-    async def empty(self, url: str, keep: frozenset[str]) -> None:
-        async with _cursor(url) as cursor:
-            tables = [table for table in await _filled(cursor) if table not in keep]
+    async def visit(self, url: str) -> "MySqlVisit":
+        connection = await _connect(url)
+        async with connection.cursor() as cursor:
             await cursor.execute("SET foreign_key_checks = 0, innodb_lock_wait_timeout = 5")
+            await cursor.execute(
+                "SELECT table_name FROM information_schema.tables"
+                " WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'"
+            )
+            return MySqlVisit(connection, [f"`{name}`" for (name,) in await cursor.fetchall()])
+
+
+class MySqlVisit:
+    def __init__(self, connection: Any, tables: list[str]) -> None:
+        self._connection = connection
+        self._tables = tables
+
+    async def filled_tables(self) -> list[str]:
+        if not self._tables:
+            return []
+        probes = [f"SELECT {n} FROM DUAL WHERE EXISTS (SELECT 1 FROM {t})" for n, t in enumerate(self._tables)]
+        async with self._connection.cursor() as cursor:
+            await cursor.execute(" UNION ALL ".join(probes))
+            return [self._tables[n] for (n,) in await cursor.fetchall()]
+
+    async def empty(self, keep: frozenset[str]) -> None:
+        tables = [table for table in await self.filled_tables() if table not in keep]
+        if not tables:
+            return
+        async with self._connection.cursor() as cursor:
             await cursor.execute("START TRANSACTION")
             for table in tables:
                 await cursor.execute(f"DELETE FROM {table}")
             await cursor.execute("COMMIT")
 
-
-async def _filled(cursor: Any) -> list[str]:
-    await cursor.execute(
-        "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'"
-    )
-    tables = [f"`{name}`" for (name,) in await cursor.fetchall()]
-    if not tables:
-        return []
-    probes = [f"SELECT {n} FROM DUAL WHERE EXISTS (SELECT 1 FROM {t})" for n, t in enumerate(tables)]
-    await cursor.execute(" UNION ALL ".join(probes))
-    return [tables[n] for (n,) in await cursor.fetchall()]
+    async def close(self) -> None:
+        await self._connection.ensure_closed()
 
 
 @asynccontextmanager
 async def _cursor(url: str) -> AsyncIterator[Any]:
+    connection = await _connect(url)
+    try:
+        async with connection.cursor() as cursor:
+            yield cursor
+    finally:
+        await connection.ensure_closed()
+
+
+async def _connect(url: str) -> Any:
     parts = urlsplit(url)
-    connection = await asyncmy.connect(
+    return await asyncmy.connect(
         host=parts.hostname or "127.0.0.1",
         port=parts.port or 3306,
         user=unquote(parts.username or "root"),
@@ -132,8 +153,3 @@ async def _cursor(url: str) -> AsyncIterator[Any]:
         connect_timeout=5,
         autocommit=True,
     )
-    try:
-        async with connection.cursor() as cursor:
-            yield cursor
-    finally:
-        await connection.ensure_closed()

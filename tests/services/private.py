@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.services.memory import is_in_memory
 from tests.services.service import AdmissionError, Recipe, Service
 
 ROOT = Path(__file__).parents[2] / ".test-services"
@@ -118,6 +119,8 @@ def _unprivileged(preferred: str) -> pwd.struct_passwd | None:
 
 def _new_directory(name: str) -> Path:
     """Make a directory that another account can reach: a checkout under /root is closed to it."""
+    if is_in_memory():
+        return Path(tempfile.mkdtemp(prefix=f"{name}_"))
     ROOT.mkdir(exist_ok=True)
     is_open = os.geteuid() != 0 or all(part.stat().st_mode & 0o001 for part in (ROOT, *ROOT.parents))
     return Path(tempfile.mkdtemp(prefix=f"{name}_", dir=ROOT if is_open else None))

@@ -45,14 +45,23 @@ class Service(Protocol):
         """Remove these, ending whatever is still connected to them."""
 
 
+class Visit(Protocol):
+    """A connection to one database whose tables stay the same."""
+
+    async def filled_tables(self) -> list[str]:
+        """Name the tables that hold at least one row."""
+
+    async def empty(self, keep: frozenset[str]) -> None:
+        """Delete every row of every table but these, whatever refers to it."""
+
+    async def close(self) -> None: ...
+
+
 class SqlService(Service, Protocol):
     """A server on which a test can have a database to itself."""
 
     async def create(self, url: str, name: str) -> str:
         """Make an empty database and give its URL."""
 
-    async def filled_tables(self, url: str) -> list[str]:
-        """Name the tables that hold at least one row."""
-
-    async def empty(self, url: str, keep: frozenset[str]) -> None:
-        """Delete every row of every table but these, whatever refers to it."""
+    async def visit(self, url: str) -> Visit:
+        """Connect to a database that has its tables."""

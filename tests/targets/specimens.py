@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 from ksana.domain.outcomes import AttemptContext
 from ksana.domain.ports import Target
 from ksana.targets.builtin import EchoTarget, FailTarget, NoopTarget, PrintTarget, SleepTarget
+from ksana.targets.celery import CeleryTarget
+from ksana.targets.celery.fleets import Answer, Fleets, Message
 from ksana.targets.http import HttpTarget, TargetPolicy
 from ksana.targets.python import PythonTarget, cancelled
 from ksana.targets.signals import Fail, Retry
@@ -169,6 +171,51 @@ async def http() -> AsyncIterator[Specimen]:
         await target.close()
 
 
+class _Fleet(Fleets):
+    """A fleet that does as its tasks are called, without a broker."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[Message] = []
+
+    def send(self, broker: str, message: Message, connect_timeout: float) -> None:
+        if message.task == "refused":
+            raise ConnectionRefusedError(f"no way to {broker}")
+        self.sent.append(message)
+
+    def ask(self, backend: str, task_id: str) -> Answer:
+        [task] = [message.task for message in self.sent if message.id == task_id][-1:]
+        states = {"fine": "SUCCESS", "fails": "FAILURE", "revoked": "REVOKED"}
+        return Answer(states.get(task, "STARTED"), {"said": task})
+
+
+@asynccontextmanager
+async def celery() -> AsyncIterator[Specimen]:
+    probe, fleet = Probe(), _Fleet()
+
+    async def watched_sleep(span: timedelta) -> None:
+        with probe, suppress(TimeoutError):
+            async with asyncio.timeout(span.total_seconds()):
+                await asyncio.Event().wait()
+
+    target = CeleryTarget(environ={}, sleep=watched_sleep, may_name_hosts=True, fleets=fleet)
+    where = {"broker": "amqp://broker//", "backend": "redis://results/0"}
+    yield Specimen(
+        target,
+        succeeds={"task": "fine", **where},
+        fails=[
+            {"task": "refused", **where},
+            {"task": "fails", **where},
+            {"task": "revoked", **where},
+            {"task": "fine"},
+        ],
+        hangs={"task": "hangs", **where},
+        seen=lambda: [(one.headers["ksana"]["attempt"], one.headers["ksana"]["fence"]) for one in fleet.sent],
+        settles_at=probe.settles_at,
+    )
+    await target.close()
+
+
 def _python_specimen(target: PythonTarget, told: list[tuple[int, int]], probe: Probe) -> Specimen:
     return Specimen(
         target,
@@ -248,4 +295,5 @@ CASES = [
     Case("python-async", python_in_loop, _ALL),
     # The HTTP client ends a request under way at its own timeout only, not when its caller is cancelled.
     Case("http", http, _ALL - {"stops"}),
+    Case("celery", celery, _ALL),
 ]

@@ -49,7 +49,7 @@ def build_broken(services: TargetServices) -> NoopTarget:
 def test_targets_are_found_by_their_entry_points() -> None:
     targets = load_targets(SERVICES, OWN)
     assert sorted(targets) == [
-        "chain", "echo", "fail", "http", "job", "noop", "print", "python", "sleep", "task", "wait",
+        "celery", "chain", "echo", "fail", "http", "job", "noop", "print", "python", "queue", "sleep", "task", "wait",
     ]  # fmt: skip
     assert all(target.kind == kind for kind, target in targets.items())
 

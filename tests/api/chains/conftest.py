@@ -8,7 +8,6 @@ import pytest
 from tests.api.chains.world import Chains
 from tests.engine.conftest import (  # noqa: F401  # fixtures are found by their names
     Worlds,
-    empty_file,
     json_world_url,
     mysql_world_url,
     postgres_world_url,

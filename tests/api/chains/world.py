@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from contextvars import ContextVar
-from functools import cache
 from typing import Any, cast
 
-from starlette.types import ASGIApp, Receive, Send
+from starlette.types import Receive, Send
 from starlette.types import Scope as AsgiScope
 
 from ksana.api import chains, ops, tasks, v2
-from ksana.api.kit import KeyRing, Scope, build_app
+from ksana.api.kit import KeyRing, Scope
 from ksana.api.services import JobDefaults, Services
 from ksana.api.stored import StoredAnswers, StoredKeys
 from ksana.domain.keys import new_key
@@ -22,6 +20,7 @@ from ksana.domain.ports import Target
 from ksana.targets.builtin import FailTarget, PrintTarget
 from ksana.targets.chains import ChainTarget
 from tests.api.kit.client import Answer, Client
+from tests.api.kit.shared import Seat, shared_app
 from tests.kit.script import Reply, ScriptedTarget
 from tests.kit.world import MakeStore, Node, World
 
@@ -29,6 +28,7 @@ NO = Outcome(Verdict.RETRY, error="said no")
 HANGS = Reply(hangs=True)
 NOBODY = "00000000-0000-0000-0000-000000000001"
 ONCE = {"maxAttempts": 1}
+SURFACES = (v2.surface, tasks.surface, chains.surface, ops.surface)
 
 
 class _Work:
@@ -95,11 +95,8 @@ class Chains(World):
 
     async def app(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """The one app of this process, as it serves this world."""
-        token = _served.set(self)
-        try:
-            await _shared_app()(scope, receive, send)
-        finally:
-            _served.reset(token)
+        seat = Seat(self.services, self.answers, self.ring)
+        await shared_app(seat, *SURFACES, version="1.2.3", allowed_hosts=("*",))(scope, receive, send)
 
     async def send(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
         """One request; nothing is done about it yet."""
@@ -154,31 +151,6 @@ class Chains(World):
         await self.store.add_key(made.stored)
         self.ring.forget()
         return {"X_API_Key": made.text}
-
-
-_served: ContextVar[Chains] = ContextVar("served")
-
-
-class _Of:
-    """Something of the world that is served: an app is expensive to build, and all worlds share one."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(getattr(_served.get(), self._name), name)
-
-
-@cache
-def _shared_app() -> ASGIApp:
-    return build_app(
-        [v2.surface(), tasks.surface(), chains.surface(), ops.surface()],
-        _Of("services"),
-        keys=cast(KeyRing, _Of("ring")),
-        idempotency=cast(StoredAnswers, _Of("answers")),
-        version="1.2.3",
-        allowed_hosts=["*"],
-    )
 
 
 def work(id: str, *needs: str, **said: Any) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from tests.api.jobs.timers import Timers
 from tests.api.v2.world import World, open_world
 from tests.engine.conftest import (  # noqa: F401  # fixtures are found by their names
     Worlds,
-    empty_file,
     json_world_url,
     mysql_world_url,
     postgres_world_url,
@@ -51,9 +50,9 @@ async def any_timers(request: pytest.FixtureRequest) -> AsyncIterator[Timers]:
 
 
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
+async def world(migrated_sqlite_path: Path) -> AsyncIterator[World]:
     """The app with its real target."""
-    async with open_world(tmp_path / "ksana.db") as world:
+    async with open_world(migrated_sqlite_path) as world:
         yield world
 
 

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from ksana.api import jobs, ops, v2
-from ksana.api.kit import build_app
 from ksana.api.services import JobDefaults, Services
 from ksana.api.stored import StoredAnswers
 from ksana.domain.outcomes import AttemptContext, Outcome, Verdict
@@ -17,6 +16,7 @@ from ksana.domain.times import format_instant
 from ksana.engine.engine import Engine
 from ksana.targets.http.config import checked
 from tests.api.kit.client import Answer, Client
+from tests.api.kit.shared import Seat, shared_app
 from tests.kit.script import ScriptedTarget
 from tests.kit.world import MakeStore, Node, World
 
@@ -64,9 +64,8 @@ class Timers(World):
         """A caller of the node that is alive."""
         engine = self.main.engine
         if self._client is None or self._client[0] is not engine:
-            services = Services(engine, "1.2.3", self._defaults, None)
-            surfaces = [jobs.surface(), v2.surface(), ops.surface()]
-            self._client = engine, Client(build_app(surfaces, services, idempotency=StoredAnswers(engine.store)))
+            seat = Seat(Services(engine, "1.2.3", self._defaults, None), StoredAnswers(engine.store))
+            self._client = engine, Client(shared_app(seat, jobs.surface, v2.surface, ops.surface))
         return self._client[1]
 
     async def send(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,8 +41,10 @@ class Client:
         body: bytes | list[bytes] | None = None,
         headers: Mapping[str, str] | None = None,
         root_path: str = "",
+        hangs_up: asyncio.Event | None = None,
     ) -> Answer:
-        """One request; `target` is the path and query as they stand on the request line."""
+        """One request; `target` is the path and query as they stand on the request line. The caller hangs up when that
+        event is set, or else as soon as it has said everything."""
         chunks = body if isinstance(body, list) else [body or b""]
         sent = {**self._headers, **{name.lower(): value for name, value in (headers or {}).items()}}
         if json_body is not None:
@@ -69,6 +72,8 @@ class Client:
         got: list[Message] = []
 
         async def receive() -> Message:
+            if not waiting and hangs_up is not None:
+                await hangs_up.wait()
             return waiting.pop(0) if waiting else {"type": "http.disconnect"}
 
         async def send(message: Message) -> None:

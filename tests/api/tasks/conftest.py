@@ -1,35 +1,19 @@
 """A world of its own for every test: on SQLite, or on every SQL store where it is about what a store must bear."""
 
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from ksana.stores.open import open_store
 from tests.api.tasks.world import World, open_world
+from tests.kit.migrated import migrate
 from tests.kit.sink import Sink
 from tests.services.databases import SharedDatabase
-from tests.services.loop import LoopThread
-
-
-async def migrate(url: str) -> None:
-    store = open_store(url)
-    await store.open()
-    await store.close()
-
-
-@pytest.fixture(scope="session")
-def migrated_tasks_file(tmp_path_factory: pytest.TempPathFactory, service_loop: LoopThread) -> Path:
-    path = tmp_path_factory.mktemp("tasks") / "migrated.db"
-    service_loop.run(migrate(f"sqlite:///{path}"))
-    return path
 
 
 @pytest.fixture
-def sqlite_tasks_url(migrated_tasks_file: Path, tmp_path: Path) -> str:
-    shutil.copy(migrated_tasks_file, tmp_path / "ksana.db")
-    return f"sqlite:///{tmp_path}/ksana.db"
+def sqlite_tasks_url(migrated_sqlite_path: Path) -> str:
+    return f"sqlite:///{migrated_sqlite_path}"
 
 
 @pytest.fixture

@@ -5,16 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from contextvars import ContextVar
 from datetime import timedelta
-from functools import cache
 from typing import Any, cast
 
-from starlette.types import ASGIApp, Receive, Send
-from starlette.types import Scope as AsgiScope
-
 from ksana.api import ops, tasks, v2
-from ksana.api.kit import KeyRing, Scope, build_app
+from ksana.api.kit import KeyRing, Scope
 from ksana.api.services import JobDefaults, Services
 from ksana.api.stored import StoredAnswers, StoredKeys
 from ksana.domain.keys import new_key
@@ -26,6 +21,7 @@ from ksana.stores.open import open_store
 from ksana.targets.builtin import NoopTarget
 from ksana.targets.http import HttpTarget, TargetPolicy
 from tests.api.kit.client import Answer, Client
+from tests.api.kit.shared import Seat, shared_app
 from tests.kit.clock import NodeClock, VirtualClock
 from tests.kit.gate import Gate
 from tests.kit.sink import Sink
@@ -54,7 +50,7 @@ class World(Client):
     async def open(self) -> World:
         """Start a node on the store: the first, or one after the last is gone."""
         clock = NodeClock(self.clock)
-        real = open_store(self._url)
+        real = open_store(self._url, pool_idle=1)
         await real.open()
         self._put_away.append(real)
         self.store = Gate(real)
@@ -68,8 +64,9 @@ class World(Client):
         self.engine = Engine(store, targets, options, clock=clock, ticks=clock.ticks, observers=[self.observer])
         await self.engine.join()
         self.ring = KeyRing(StoredKeys(store), clock.ticks)
-        self.answers = StoredAnswers(store)
-        self.services = self._given(store, clock)
+        seat = Seat(self._given(store, clock), StoredAnswers(store), self.ring)
+        surfaces = (v2.surface, tasks.surface, ops.surface)
+        self.app = shared_app(seat, *surfaces, version=VERSION, allowed_hosts=("*",))
         super().__init__(self.app)
         return self
 
@@ -79,14 +76,6 @@ class World(Client):
             return self.observer.render()
 
         return Services(**{"engine": self.engine, "version": VERSION, "metrics": metrics, **self._services})
-
-    async def app(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
-        """The one app of this process, as it serves this world."""
-        token = _served.set(self)
-        try:
-            await _shared_app()(scope, receive, send)
-        finally:
-            _served.reset(token)
 
     async def close(self) -> None:
         for target in self._targets:
@@ -196,31 +185,6 @@ class World(Client):
             if name == series:
                 return float(value)
         return 0.0
-
-
-_served: ContextVar[World] = ContextVar("served")
-
-
-class _Of:
-    """Something of the world that is served: an app is expensive to build, and all worlds share one."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(getattr(_served.get(), self._name), name)
-
-
-@cache
-def _shared_app() -> ASGIApp:
-    return build_app(
-        [v2.surface(), tasks.surface(), ops.surface()],
-        _Of("services"),
-        keys=cast(KeyRing, _Of("ring")),
-        idempotency=cast(StoredAnswers, _Of("answers")),
-        version=VERSION,
-        allowed_hosts=["*"],
-    )
 
 
 def ok(answer: Answer) -> Any:

@@ -9,6 +9,6 @@ from tests.api.v2.world import World, open_world
 
 
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
-    async with open_world(tmp_path / "ksana.db") as world:
+async def world(migrated_sqlite_path: Path) -> AsyncIterator[World]:
+    async with open_world(migrated_sqlite_path) as world:
         yield world

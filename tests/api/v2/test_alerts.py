@@ -15,12 +15,12 @@ from tests.kit.sink import Reply, Sink
 
 
 @pytest.fixture
-async def alarmed(tmp_path: Path, sink: Sink) -> AsyncIterator[World]:
+async def alarmed(migrated_sqlite_path: Path, sink: Sink) -> AsyncIterator[World]:
     """An app that tells two addresses of failures: one takes it, one does not."""
     policy = TargetPolicy.of(allow_loopback=True, allow_private=False)
     urls = [sink.on("/good", Reply(200)), sink.on("/bad", Reply(500))]
     hooks = build_hooks(urls, policy=policy, now=lambda: START, signing_secret=None)
-    async with open_world(tmp_path / "ksana.db", hooks=hooks) as world:
+    async with open_world(migrated_sqlite_path, hooks=hooks) as world:
         yield world
     for hook in hooks:
         await hook.close()

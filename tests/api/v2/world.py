@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, cast
 
 from starlette.types import ASGIApp
 
 from ksana.api import jobs, ops, v2
-from ksana.api.kit import KeyRing, Scope, build_app
+from ksana.api.kit import KeyRing, Scope
 from ksana.api.services import JobDefaults, Services
 from ksana.api.stored import StoredAnswers, StoredKeys
 from ksana.domain.durations import parse_duration
@@ -23,9 +24,10 @@ from ksana.observe.metrics import MetricsObserver
 from ksana.stores.sql.store import SqlStore
 from ksana.stores.sqlite import SqliteDatabase
 from ksana.targets.http import TargetPolicy
-from ksana.targets.registry import load_targets
+from ksana.targets.registry import GROUP, load_targets
 from ksana.targets.services import TargetServices
 from tests.api.kit.client import Answer, Client
+from tests.api.kit.shared import Seat, shared_app
 from tests.kit.clock import NodeClock, VirtualClock
 from tests.kit.gate import Gate
 
@@ -34,9 +36,14 @@ DEADLINE = 30.0
 CALLBACKS = "http://ksana.test/api/v2/callbacks"
 
 
+# Looked up once: it reads a file of every package that is installed.
+PLUG_INS = tuple(entry_points(group=GROUP))
+SURFACES = (v2.surface, jobs.surface, ops.surface)
+
+
 def surfaces() -> list[Any]:
     """The surfaces of the program under test."""
-    return [v2.surface(), jobs.surface(), ops.surface()]
+    return [surface() for surface in SURFACES]
 
 
 class World(Client):
@@ -119,7 +126,7 @@ async def open_world(
     gate = Gate(real)
     store = cast(Store, gate)
     policy = TargetPolicy.of(allow_loopback=True, allow_private=False)
-    targets = load_targets(TargetServices(sleep=clock.sleep, now=clock.now, http_policy=policy))
+    targets = load_targets(TargetServices(sleep=clock.sleep, now=clock.now, http_policy=policy), PLUG_INS)
     observer = MetricsObserver(clock.now, version=VERSION)
     options = EngineOptions(name="node-1", callback_base=CALLBACKS, lease=timedelta(seconds=10))
     await real.open()
@@ -131,14 +138,8 @@ async def open_world(
         return observer.render()
 
     ring = KeyRing(StoredKeys(store), clock.ticks)
-    app = build_app(
-        surfaces(),
-        Services(engine, VERSION, JobDefaults(), metrics),
-        keys=ring,
-        idempotency=StoredAnswers(store),
-        version=VERSION,
-        allowed_hosts=allowed_hosts,
-    )
+    seat = Seat(Services(engine, VERSION, JobDefaults(), metrics), StoredAnswers(store), ring)
+    app = shared_app(seat, *SURFACES, version=VERSION, allowed_hosts=tuple(allowed_hosts))
     try:
         yield World(app, engine, gate, virtual, ring)
     finally:

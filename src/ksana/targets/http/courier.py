@@ -20,11 +20,11 @@ from ksana.targets.http.signing import signature_headers
 from ksana.targets.http.wire import Connection, LostError
 
 
-class _NotCalledError(Exception):
+class NotCalledError(Exception):
     """Nothing was sent, and trying again would change nothing."""
 
 
-class _NoAnswerError(Exception):
+class NoAnswerError(Exception):
     """The request brought no answer; another try may."""
 
     def __init__(self, failure: Failure) -> None:
@@ -59,12 +59,12 @@ class Courier:
         for _ in range(self._limits.max_redirects + 1):
             headers = self._signed(request, context)
             try:
-                answer = await self._send(request, headers, context, deadline)
-            except _NotCalledError as error:
+                answer = await self.send(request, headers, context, deadline)
+            except NotCalledError as error:
                 return Outcome(
                     Verdict.FAIL, f"{origin}not called: {error}", exchange=self._exchanged(request, headers, None)
                 )
-            except _NoAnswerError as error:
+            except NoAnswerError as error:
                 return Outcome(
                     Verdict.RETRY,
                     origin + error.failure.sentence,
@@ -91,11 +91,12 @@ class Courier:
             f"after {most} redirects already; set target.url to where they should end",
         )
 
-    async def _send(self, request: Request, headers: Headers, context: AttemptContext, deadline: float) -> Answer:
+    async def send(self, request: Request, headers: Headers, context: AttemptContext, deadline: float) -> Answer:
+        """One request and its answer. NotCalledError or NoAnswerError if there is none."""
         try:
             data = encoded(request, headers)
         except ValueError as error:
-            raise _NotCalledError(str(error)) from None
+            raise NotCalledError(str(error)) from None
         loop = asyncio.get_running_loop()
         route = self._routes.known(request.to, loop.time())
         if route is None:
@@ -110,7 +111,7 @@ class Courier:
                 data, is_head=request.method == "HEAD", most=self._limits.max_response_bytes, deadline=deadline
             )
         except LostError as error:
-            raise _NoAnswerError(lost(error, place, context.timeout)) from None
+            raise NoAnswerError(lost(error, place, context.timeout)) from None
         finally:
             self._pool.give_back(place, connection)
 
@@ -131,16 +132,16 @@ class Courier:
             else:
                 route.prefer(address)
                 return place, connection
-        raise _NoAnswerError(failure)
+        raise NoAnswerError(failure)
 
     async def _route(self, request: Request, context: AttemptContext, deadline: float) -> Route:
         left = deadline - asyncio.get_running_loop().time()
         try:
             return await self._routes.find(request.to, min(left, context.connect_timeout.total_seconds()))
         except RefusedError as error:
-            raise _NotCalledError(str(error)) from None
+            raise NotCalledError(str(error)) from None
         except UnresolvedError as error:
-            raise _NoAnswerError(Failure(str(error), timed_out=error.timed_out)) from None
+            raise NoAnswerError(Failure(str(error), timed_out=error.timed_out)) from None
 
     def _signed(self, request: Request, context: AttemptContext) -> Headers:
         if self._signing_secret is None or not request.is_signed:

@@ -45,12 +45,13 @@ class HttpTarget:
         signing_secret: bytes | None = None,
         redact: Iterable[str] = (),
         lookup: Lookup = system_lookup,
+        courier: Callable[..., Courier] = Courier,
     ) -> None:
         limits = limits or Limits()
         secrets = Secrets(redact)
         self._routes = Routes(policy, lookup, limits.max_names, limits.name_ttl)
         self._pool = Pool(limits)
-        self._courier = Courier(self._routes, self._pool, limits, secrets, signing_secret, now)
+        self._courier = courier(self._routes, self._pool, limits, secrets, signing_secret, now)
         ours = SIGNATURE_HEADERS if signing_secret is not None else frozenset[str]()
         self._plans = Plans(limits.max_plans, _with_defaults(global_headers or {}), secrets, ours)
 

@@ -1,0 +1,102 @@
+"""Runs as a test looks at them: always as they stand at that moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, overload
+
+import msgspec
+
+from ksana.domain.runs import Attempt
+from ksana.domain.states import State
+
+if TYPE_CHECKING:
+    from ksana.testing.rehearsal import Rehearsal
+
+
+class RunSeen:
+    """One run."""
+
+    def __init__(self, rehearsal: Rehearsal, id: int) -> None:
+        self._rehearsal = rehearsal
+        self.id = id
+
+    @property
+    def state(self) -> State:
+        return self._rehearsal.run_as_it_is(self.id).state
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ended well."""
+        return self.state is State.SUCCESS
+
+    @property
+    def error(self) -> str:
+        return self._rehearsal.run_as_it_is(self.id).error
+
+    @property
+    def planned_at(self) -> datetime:
+        return self._rehearsal.run_as_it_is(self.id).planned_at
+
+    @property
+    def ended_at(self) -> datetime | None:
+        return self._rehearsal.run_as_it_is(self.id).ended_at
+
+    @property
+    def attempts(self) -> list[Attempt]:
+        """Every try that has ended, oldest first: when, `code`, `error`, what went over the wire."""
+        return self._rehearsal.attempts_of(self.id)
+
+    @property
+    def result(self) -> Any:
+        """What the last try returned, read as JSON; None if it returned nothing."""
+        attempts = self.attempts
+        data = attempts[-1].result if attempts else None
+        return None if data is None else msgspec.json.decode(data)
+
+    def call_back(self, error: str = "") -> None:
+        """Be the target that says how it ended."""
+        self._rehearsal.call_back(self.id, error)
+
+    def __repr__(self) -> str:
+        run = self._rehearsal.run_as_it_is(self.id)
+        return f"<run {run.id}, planned at {run.planned_at:%F %T}: {run.state}{f', {run.error}' if run.error else ''}>"
+
+
+class RunsSeen(Sequence[RunSeen]):
+    """Runs of a job."""
+
+    def __init__(self, runs: Sequence[RunSeen]) -> None:
+        self._runs = list(runs)
+
+    @property
+    def last(self) -> RunSeen:
+        if not self._runs:
+            raise AssertionError("it has not run yet")
+        return self._runs[-1]
+
+    @property
+    def count(self) -> int:  # type: ignore[override]
+        """How many there are."""
+        return len(self._runs)
+
+    @property
+    def states(self) -> list[State]:
+        return [run.state for run in self._runs]
+
+    @overload
+    def __getitem__(self, index: int) -> RunSeen: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[RunSeen]: ...
+    def __getitem__(self, index: int | slice) -> RunSeen | list[RunSeen]:
+        return self._runs[index]
+
+    def __iter__(self) -> Iterator[RunSeen]:
+        return iter(self._runs)
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __repr__(self) -> str:
+        return repr(self._runs)

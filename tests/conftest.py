@@ -16,7 +16,7 @@ from tests.kit.migrated import migrate
 from tests.kit.sink import Sink
 from tests.services.databases import Databases, FreshDatabase, SharedDatabase
 from tests.services.loop import LoopThread
-from tests.services.memory import keep_files_in_memory
+from tests.services.memory import is_in_memory, keep_files_in_memory
 from tests.services.mysql import MySql
 from tests.services.names import RunName
 from tests.services.postgres import Postgres
@@ -53,7 +53,9 @@ def pytest_configure(config: pytest.Config) -> None:
     loop.__enter__()
     config.stash[_LOOP] = loop
     now = datetime.now(UTC)
-    servers = Servers(RunName.of_this_process(now), loop, _say)
+    # In memory is quicker than where every commit is flushed to a disk; a few tests do not make up for the start.
+    is_worth_it = is_in_memory() and bool(config.getoption("numprocesses", None))
+    servers = Servers(RunName.of_this_process(now), loop, _say, prefers_private=is_worth_it)
     config.stash[_SERVERS] = servers
     try:
         servers.open(now)

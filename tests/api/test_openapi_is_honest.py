@@ -10,9 +10,7 @@ from typing import Any, Final
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, settings
 from schemathesis.checks import not_a_server_error
-from schemathesis.config import SchemathesisConfig
 from schemathesis.generation.modes import GenerationMode
 from schemathesis.specs.openapi.checks import (
     negative_data_rejection,
@@ -24,6 +22,7 @@ from starlette.types import Receive, Scope, Send
 
 from ksana.api.kit import build_app
 from ksana.domain.idempotency import IdempotencyRecord
+from tests.api.kit.honesty import random_requests, schema_of
 from tests.api.v2.world import VERSION, World, open_world, surfaces
 from tests.services.loop import LoopThread
 
@@ -88,9 +87,7 @@ class NoAnswers:
 
 
 stage = _Stage()
-config = SchemathesisConfig()
-config.projects.default.generation.update(modes=[GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
-schema = schemathesis.openapi.from_asgi("/openapi.json", stage, config=config)
+schema = schema_of(stage)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -103,7 +100,7 @@ def on_stage() -> Iterator[None]:
 
 
 @schema.parametrize()
-@settings(max_examples=5, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@random_requests(5)
 def test_the_app_does_what_its_description_says(case: schemathesis.Case[Any]) -> None:
     checks: list[Any] = [
         not_a_server_error,

@@ -1,4 +1,5 @@
-"""Finds a server for every store: named by the environment, else on loopback, else private, else installed.
+"""Finds a server for every store: named by the environment, else on loopback or private, whichever is preferred, else
+installed.
 
 It runs once per test run, in the process that controls the others, and undoes what it did at the end.
 """
@@ -39,18 +40,23 @@ class Servers:
         loop: LoopThread,
         say: Callable[[str], None],
         services: tuple[Service, ...] = SERVICES,
+        *,
+        prefers_private: bool = False,
     ) -> None:
         self.run = run
         self.found: dict[str, Found] = {}
         self._loop = loop
         self._say = say
         self._services = services
+        self._prefers_private = prefers_private
         self._private: list[PrivateServer] = []
 
     def open(self, now: datetime) -> None:
         for service in self._services:
-            self.found[service.store] = self._running(service)
-        self._start_private()
+            self.found[service.store] = self._named(service)
+        ways = [self._start_private, self._look_at_the_usual_places]
+        for way in ways if self._prefers_private else reversed(ways):
+            way()
         missing = [service for service in self._services if self.found[service.store].how == _NO_PROGRAM]
         if missing:
             self._install(missing)
@@ -65,7 +71,7 @@ class Servers:
             for server in self._private:
                 server.stop()
 
-    def _running(self, service: Service) -> Found:
+    def _named(self, service: Service) -> Found:
         named = os.environ.get(service.variable)
         if named == OFF:
             return Found(None, f"{service.variable}={OFF}")
@@ -73,18 +79,23 @@ class Servers:
             # A server asked for by name and silently replaced would test something else than what was asked.
             self._admit(service, named)
             return Found(named, service.variable)
-        if os.environ.get("KSANA_TEST_NO_LOOPBACK") == "1":
-            return Found(None, _NOT_RUNNING)
-        for url in service.usual_urls():
-            try:
-                self._admit(service, url)
-            except AdmissionError:
-                continue
-            return Found(url, "already running")
         return Found(None, _NOT_RUNNING)
 
+    def _wanted(self) -> list[Service]:
+        """Those without a server that are not switched off."""
+        left = [service for service in self._services if self.found[service.store].url is None]
+        return [service for service in left if os.environ.get(service.variable) != OFF]
+
+    def _look_at_the_usual_places(self) -> None:
+        if os.environ.get("KSANA_TEST_NO_LOOPBACK") == "1":
+            return
+        for service in self._wanted():
+            url = next((url for url in service.usual_urls() if self._is_admitted(service, url)), None)
+            if url is not None:
+                self.found[service.store] = Found(url, "already running")
+
     def _start_private(self) -> None:
-        wanted = [service for service in self._services if self.found[service.store].how in (_NOT_RUNNING, _NO_PROGRAM)]
+        wanted = self._wanted()
         with ThreadPoolExecutor(max_workers=len(self._services)) as pool:
             for service, found in zip(wanted, pool.map(self._private_server, wanted), strict=True):
                 self.found[service.store] = found
@@ -106,6 +117,13 @@ class Servers:
             return
         for service in missing:
             self.found[service.store] = Found(None, f"{_NO_PROGRAM}; {reason}")
+
+    def _is_admitted(self, service: Service, url: str) -> bool:
+        try:
+            self._admit(service, url)
+        except AdmissionError:
+            return False
+        return True
 
     def _admit(self, service: Service, url: str) -> None:
         self._loop.run(service.admit(url))

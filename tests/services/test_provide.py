@@ -72,6 +72,17 @@ def test_a_server_at_the_usual_place_can_be_passed_over(
     assert opened(Imaginary("imaginary://usual"), service_loop).url is None
 
 
+def test_a_private_server_may_be_preferred_to_one_at_the_usual_place(service_loop: LoopThread) -> None:
+    private = Found("imaginary://private", "started for this run")
+    for prefers_private in (True, False):
+        service = Imaginary("imaginary://usual")
+        run = RunName.of_this_process(NOW)
+        servers = Servers(run, service_loop, lambda text: None, (service,), prefers_private=prefers_private)
+        servers._private_server = lambda service: private  # type: ignore[method-assign]
+        servers.open(NOW)
+        assert (servers.found[service.store] == private) is prefers_private
+
+
 def test_a_server_named_by_the_environment_comes_first(
     service_loop: LoopThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -485,7 +485,7 @@ async def test_a_random_life_goes_as_in_the_model(store: Store, number: int) -> 
 async def live(life: Life) -> None:
     for _ in range(STEPS):
         await life.step()
-        if life.random.random() < 0.25:
+        if life.random.random() < 0.15:
             await life.look()
     await life.look()
     assert len(life.runs) > STEPS / 4

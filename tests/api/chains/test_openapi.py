@@ -9,9 +9,7 @@ from typing import Any, Final
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, settings
 from schemathesis.checks import not_a_server_error
-from schemathesis.config import SchemathesisConfig
 from schemathesis.generation.modes import GenerationMode
 from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -21,6 +19,7 @@ from ksana.api.kit import build_app
 from ksana.domain.idempotency import IdempotencyRecord
 from tests.api.chains.conftest import ManyChains
 from tests.api.chains.world import HANGS, NO, Chains, work
+from tests.api.kit.honesty import random_requests, schema_of
 from tests.services.loop import LoopThread
 
 STOCK: Final = 4
@@ -78,9 +77,7 @@ class _NoAnswers:
 
 
 stage = _Stage()
-config = SchemathesisConfig()
-config.projects.default.generation.update(modes=[GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
-schema = schemathesis.openapi.from_asgi("/openapi.json", stage, config=config)
+schema = schema_of(stage)
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +91,7 @@ def on_stage() -> Iterator[None]:
 
 @pytest.mark.usefixtures("on_stage")
 @schema.parametrize()
-@settings(max_examples=3, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@random_requests(3)
 def test_the_surface_does_what_its_description_says(case: schemathesis.Case[Any]) -> None:
     """J-8, J-75: whatever comes in, the answer is of the described shape, and never a fault of ours."""
     is_good = case.meta is not None and case.meta.generation.mode is GenerationMode.POSITIVE

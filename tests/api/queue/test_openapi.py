@@ -8,9 +8,7 @@ from typing import Any, Final
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, settings
 from schemathesis.checks import not_a_server_error
-from schemathesis.config import SchemathesisConfig
 from schemathesis.generation.modes import GenerationMode
 from schemathesis.specs.openapi.checks import (
     negative_data_rejection,
@@ -21,6 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ksana.api import queue as surfaces
 from ksana.api.kit import build_app
+from tests.api.kit.honesty import random_requests, schema_of
 from tests.api.queue.conftest import ManyQueues
 from tests.services.loop import LoopThread
 
@@ -50,9 +49,7 @@ class _Stage:
 
 
 stage = _Stage()
-config = SchemathesisConfig()
-config.projects.default.generation.update(modes=[GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
-schema = schemathesis.openapi.from_asgi("/openapi.json", stage, config=config)
+schema = schema_of(stage)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +63,7 @@ def on_stage() -> Iterator[None]:
 
 @pytest.mark.usefixtures("on_stage")
 @schema.parametrize()
-@settings(max_examples=2, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@random_requests(2)
 def test_the_surface_does_what_its_description_says(case: schemathesis.Case[Any]) -> None:
     """S-12: whatever comes in, the answer is of the described shape, and never a fault of ours."""
     checks: list[Any] = [not_a_server_error, response_schema_conformance, status_code_conformance]

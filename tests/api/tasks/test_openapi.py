@@ -10,9 +10,7 @@ from typing import Any, Final
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, settings
 from schemathesis.checks import not_a_server_error
-from schemathesis.config import SchemathesisConfig
 from schemathesis.generation.modes import GenerationMode
 from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -20,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ksana.api import tasks
 from ksana.api.kit import build_app
 from ksana.domain.idempotency import IdempotencyRecord
+from tests.api.kit.honesty import random_requests, schema_of
 from tests.api.tasks.world import open_world
 from tests.kit.sink import Reply, Sink
 from tests.services.loop import LoopThread
@@ -56,9 +55,7 @@ class NoAnswers:
 
 
 stage = _Stage()
-config = SchemathesisConfig()
-config.projects.default.generation.update(modes=[GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
-schema = schemathesis.openapi.from_asgi("/openapi.json", stage, config=config)
+schema = schema_of(stage)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -71,7 +68,7 @@ def on_stage() -> Iterator[None]:
 
 
 @schema.parametrize()
-@settings(max_examples=5, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@random_requests(5)
 def test_the_surface_does_what_its_description_says(case: schemathesis.Case[Any]) -> None:
     """C-15, C-116: whatever comes in, the answer is of the described shape, and never a fault of ours."""
     is_good = case.meta is not None and case.meta.generation.mode is GenerationMode.POSITIVE

@@ -117,7 +117,7 @@ def born(prospects: Sequence[Prospect], births: Births) -> list[Run]:
 
 
 class _Nameless:
-    """Draws for a run that gets its id when it comes to be: what does not come to be uses none up."""
+    """Draws for a run that gets its id when its instant has come."""
 
     def __init__(self, draws: Draws) -> None:
         self.jitter = draws.jitter

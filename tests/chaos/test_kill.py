@@ -14,7 +14,7 @@ from tests.kit.sink import Sink
 
 JOBS = 10
 EVERY = timedelta(milliseconds=200)
-ROUNDS = 5
+ROUNDS = 4
 PER_ROUND = 25
 QUICK = {"KSANA_LEASE": "1s", "KSANA_WORKERS": "16", "KSANA_POLL": "200ms", "KSANA_LOG_LEVEL": "warning"}
 

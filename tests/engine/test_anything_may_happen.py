@@ -255,9 +255,9 @@ async def live_through(create: Create, seed: int, steps: int) -> None:
 
 
 # Lives in which nodes vanish while they work, operators step in, and it stays unknown what a target did.
-@pytest.mark.parametrize("seed", [2, 24, 25])
+@pytest.mark.parametrize("seed", [25, 121, 133])
 async def test_whatever_happens_every_slot_leaves_one_trace(create_quick_world: Create, seed: int) -> None:
-    await live_through(create_quick_world, seed, steps=40)
+    await live_through(create_quick_world, seed, steps=30)
 
 
 @pytest.mark.parametrize("seed", [121])

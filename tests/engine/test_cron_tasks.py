@@ -1,4 +1,7 @@
-"""What the document of cron tasks asks of the core: misfires, limits, retries and recovery, by its numbers."""
+"""What the document of cron tasks asks of the core: misfires, limits, retries and recovery, by its numbers.
+
+That every store bears misfires and limits is shown in test_misfires and test_overlap.
+"""
 
 import itertools
 from datetime import datetime, timedelta
@@ -35,20 +38,20 @@ async def missed_five(world: World, misfire: MisfireRule, catch_up: int = 0) -> 
     return ran
 
 
-async def test_fire_now_runs_the_latest_missed_slot_once(any_world: World) -> None:
+async def test_fire_now_runs_the_latest_missed_slot_once(world: World) -> None:
     """C-35, X-61: one immediate run for the newest missed point, then the normal cadence."""
-    [slot] = await missed_five(any_world, MisfireRule.FIRE_ONCE)
+    [slot] = await missed_five(world, MisfireRule.FIRE_ONCE)
     assert slot == START + timedelta(minutes=6)
 
 
-async def test_skip_runs_nothing_that_was_missed(any_world: World) -> None:
+async def test_skip_runs_nothing_that_was_missed(world: World) -> None:
     """C-36: all five are recorded as misfires."""
-    assert await missed_five(any_world, MisfireRule.SKIP) == []
+    assert await missed_five(world, MisfireRule.SKIP) == []
 
 
-async def test_catch_up_limited_runs_the_newest_few_in_order(any_world: World) -> None:
+async def test_catch_up_limited_runs_the_newest_few_in_order(world: World) -> None:
     """C-37, X-60: three of five, each with its own planned time."""
-    ran = await missed_five(any_world, MisfireRule.CATCH_UP, 3)
+    ran = await missed_five(world, MisfireRule.CATCH_UP, 3)
     assert ran == [START + timedelta(minutes=minute) for minute in (4, 5, 6)]
 
 
@@ -60,9 +63,8 @@ async def test_a_task_of_seconds_fires_every_five_of_them(world: World) -> None:
     assert {slot.second % 5 for slot in world.sink.slots} == {0}
 
 
-async def test_a_limit_of_zero_is_always_full(any_world: World) -> None:
+async def test_a_limit_of_zero_is_always_full(world: World) -> None:
     """C-41, C-42, C-44, C-150: a trigger is refused and makes no run, a planned slot becomes a SKIPPED run."""
-    world = any_world
     job = await world.job(cron=EVERY_FIVE_SECONDS, overlap=OverlapRule.SKIP, max_concurrency=0)
     with pytest.raises(ConcurrencyLimit):
         await world.trigger(job)
@@ -73,9 +75,8 @@ async def test_a_limit_of_zero_is_always_full(any_world: World) -> None:
     assert (len(runs) >= 2, world.sink.count) == (True, 0)
 
 
-async def test_a_slot_at_the_limit_becomes_a_skipped_run(any_world: World) -> None:
+async def test_a_slot_at_the_limit_becomes_a_skipped_run(world: World) -> None:
     """C-41: limit 1, every second, a target that takes three: SKIPPED runs and no request for them."""
-    world = any_world
     world.sink.always = Reply(after=timedelta(seconds=3))
     job = await world.job(cron="* * * * * *", overlap=OverlapRule.SKIP)
     await world.advance("9s")
@@ -86,9 +87,8 @@ async def test_a_slot_at_the_limit_becomes_a_skipped_run(any_world: World) -> No
     assert len(set(slots)) == len(slots)
 
 
-async def test_runs_past_the_limit_wait_and_go_in_the_order_of_their_ids(any_world: World) -> None:
+async def test_runs_past_the_limit_wait_and_go_in_the_order_of_their_ids(world: World) -> None:
     """C-39, C-40, C-45: never more than the limit, first in, first out."""
-    world = any_world
     world.sink.always = Reply(after=timedelta(seconds=2))
     job = await world.job(overlap=OverlapRule.QUEUE, max_concurrency=2)
     runs = [await world.trigger(job) for _ in range(5)]

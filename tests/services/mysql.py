@@ -63,6 +63,8 @@ class MySql:
                 "--pid-file=server.pid",
                 "--max-connections=300",
                 "--innodb-buffer-pool-size=64M",
+                # Pages twice on the disk help only after a crash of the machine.
+                "--innodb-doublewrite=0",
             ],
             url=f"mysql://root@127.0.0.1:{port}/",
             stop_signal=signal.SIGKILL,

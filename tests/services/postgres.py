@@ -50,6 +50,10 @@ class Postgres:
             "max_connections": "300",
             # It may all be in memory.
             "max_wal_size": "128MB",
+            # What helps only after a crash of the machine, or to copies elsewhere.
+            "full_page_writes": "off",
+            "wal_level": "minimal",
+            "max_wal_senders": "0",
         }
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         return Recipe(

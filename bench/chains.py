@@ -36,7 +36,7 @@ _NAMES = {"sqlite": "SQLite", "postgres": "PostgreSQL", "mysql": "MariaDB"}
 _LIMITS = {"wide": ("limits.py", "bare loop, 500 at a time"), "deep": ("chain_limits.py", "bare loop, a commit a node")}
 # A wide chain has a row made for each of its nodes first, which the bare loop finds there: that share is only told.
 _SHARES = {"wide": None, "deep": at_least(0.5)}
-_TIMES_DBOS = {"wide": at_least(20), "deep": at_least(2.5)}
+_TIMES_A_PEER = at_least(10)
 _DEEP_LINES = 10
 """How many lines stand side by side in the chain that is wide and deep."""
 
@@ -61,13 +61,12 @@ def _of_shape(places: Places, store: str, shape: str, count: int, rounds: int, q
             return measure(script, store, url, count)
 
     measurements: dict[str, Measurement] = {"ours": ours, "bare loop": limit}
-    # Each peer stands beside ours on the store it keeps its own work in; Celery's is none of ours, so it stands once.
-    peers = {
-        "postgres": [
-            Peer("DBOS", "with_dbos.py", "postgres", _NODES, shape, _TIMES_DBOS[shape]),
-            Peer("Celery canvas on Redis", "with_celery.py", "redis", _NODES, shape, at_least(5)),
-        ]
-    }.get(store, [])
+    peers = [
+        Peer("DBOS on PostgreSQL", "with_dbos.py", "postgres", _NODES, shape, _TIMES_A_PEER),
+        Peer("Celery canvas on Redis", "with_celery.py", "redis", _NODES, shape, _TIMES_A_PEER),
+    ]
+    if store == "mysql":
+        peers = []
     for peer in peers:
         measurements[peer.name] = _peer(peer, places, quick)
     found = in_rounds(rounds, RATE, measurements)

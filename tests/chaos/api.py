@@ -36,6 +36,14 @@ class Api:
             while (await self.call("GET", f"/api/v2/runs?page_size=1&{states}"))["total"]:
                 pass
 
+    async def until_settled(self, timeout: float = 30) -> None:
+        """Wait until a node that has just started is done with what it does at its start: one frozen in the midst of
+        it may hold locks that keep others from their own upkeep, for as long as the database lets it."""
+        leases: set[str] = set()
+        async with asyncio.timeout(timeout):
+            while len(leases) < 4:
+                leases |= {node["lease_until"] for node in await self.call("GET", "/api/v2/nodes")}
+
     async def all_runs(self, **filters: str) -> list[dict[str, Any]]:
         """Every run that matches, page by page, newest first."""
         found: list[dict[str, Any]] = []

@@ -70,6 +70,7 @@ async def test_a_worker_frozen_past_its_lease_cannot_overwrite_the_newer_result(
     command = ("serve", "--port", "0", "--store", store_url, "--log-level", "info")
     async with ksana(*command, directory=tmp_path, environment=QUICK) as first:
         async with api(await first.url()) as client:
+            await client.until_settled()
             job = await client.create(
                 name="slow",
                 target={"kind": "http", "config": {"url": target}},

@@ -103,7 +103,7 @@ async def test_what_is_given_back_can_be_had_at_once_and_counts_as_no_failure(qu
     job_id = await queue.put()
     [held] = await queue.pull()
     back = await queue.post(f"/{job_id}/release", {"lease_token": held["lease_token"]})
-    assert (back["status"], back["attempt"]) == ("queued", 0)
+    assert (back["status"], back["attempt"], back["worker_id"]) == ("queued", 0, None)
     assert [job["job_id"] for job in await queue.pull(worker_id="w2")] == [job_id]
 
 

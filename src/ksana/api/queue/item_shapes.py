@@ -22,7 +22,7 @@ from ksana.domain.errors import KsanaError
 from ksana.domain.items import item_of, lease_token, report_of, shown_queue
 from ksana.domain.moves import Kept
 from ksana.domain.runs import Run
-from ksana.domain.states import State
+from ksana.domain.states import CLAIMABLE, State
 
 MOST = 1000
 _YEARS = 315_360_000
@@ -186,7 +186,8 @@ def _said(run: Run) -> dict[str, Any]:
         "idempotency_key": extras.get("idempotency_key"),
         "status": STATUS[run.state],
         "last_error": run.error or None,
-        "worker_id": run.holder,
+        # Nobody holds an item that waits to be pulled again.
+        "worker_id": None if run.state in CLAIMABLE else run.holder,
         "lease_until": timestamp(run.deadline_at),
         "created_at": timestamp(run.created_at),
         "started_at": timestamp(run.started_at),

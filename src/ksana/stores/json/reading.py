@@ -7,15 +7,13 @@ from datetime import datetime
 
 import msgspec
 
-from ksana.domain.fires import Gap
+from ksana.domain.fire_log import line_of_gap, line_of_run
 from ksana.domain.jobs import Job
 from ksana.domain.queries import Counts, FireRecord
 from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import State
 from ksana.stores.json.tables import Tables
 from ksana.stores.json.turns import BY_PRIORITY
-
-_DECISIONS = {State.SKIPPED: "skipped", State.MISSED: "missed"}
 
 
 def jobs_by_id(tables: Tables, ids: Iterable[int]) -> list[Job]:
@@ -58,38 +56,11 @@ def fire_log(tables: Tables, job_id: int, since: datetime, until: datetime, limi
     """A slot with a run shows what became of it; slots without one show as the gap they are part of."""
     slots = tables.runs.slots[job_id]
     first, last = slots.below((since, -1)), slots.below((until, -1))
-    records = [_of_run(tables.runs.rows[run_id], slot_at) for slot_at, run_id in slots[max(first, last - limit) : last]]
+    records = [line_of_run(tables.runs.rows[run_id]) for _, run_id in slots[max(first, last - limit) : last]]
     gaps = (tables.gaps.rows[key] for key in reversed(tables.gaps.of_job[job_id]))
-    records += [_of_gap(gap) for gap in gaps if gap.from_at < until and gap.to_at >= since]
+    records += [line_of_gap(gap) for gap in gaps if gap.from_at < until and gap.to_at >= since]
     records.sort(key=lambda record: record.from_at, reverse=True)
     return records[:limit]
-
-
-def _of_run(run: Run, slot_at: datetime) -> FireRecord:
-    assert run.job_id is not None
-    return FireRecord(
-        job_id=run.job_id,
-        from_at=slot_at,
-        to_at=slot_at,
-        count=1,
-        decision=_DECISIONS.get(run.state, "fired"),
-        reason=run.reason,
-        run_id=run.id,
-        recorded_at=run.created_at,
-    )
-
-
-def _of_gap(gap: Gap) -> FireRecord:
-    return FireRecord(
-        job_id=gap.job_id,
-        from_at=gap.from_at,
-        to_at=gap.to_at,
-        count=gap.count,
-        decision="left_out",
-        reason=gap.reason,
-        run_id=None,
-        recorded_at=gap.recorded_at,
-    )
 
 
 def next_fire_at(tables: Tables) -> datetime | None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
 from ksana.domain.callbacks import CallbackRecord, Progress
-from ksana.domain.fires import Gap
+from ksana.domain.fire_log import line_of_gap, line_of_run
 from ksana.domain.queries import Counts, FireRecord
 from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import State
@@ -18,7 +18,6 @@ from ksana.stores.redis.scripts import COUNTS, FAMILY, FIRE_LOG, GET_RUNS, LAST_
 from ksana.stores.redis.shelves import decode_callback, decode_gap, decode_progress
 from ksana.stores.redis.values import run_from_value, runs_from_reply, unpacked_instant
 
-_DECISIONS = {State.SKIPPED: "skipped", State.MISSED: "missed"}
 _STATE_OF = {letter: state for state, letter in STATES.items()}
 
 
@@ -75,37 +74,10 @@ async def progress(link: Link, run_ids: Iterable[int]) -> dict[int, Progress]:
 async def fire_log(link: Link, job_id: int, since: datetime, until: datetime, limit: int) -> list[FireRecord]:
     """A slot with a run shows what became of it; slots without one show as the gap they are part of."""
     runs, gaps = await link.run(FIRE_LOG, job_id, to_micros(since), to_micros(until), limit)
-    records = [_of_run(run_from_value(value, None)) for value in runs]
-    records += [_of_gap(gap) for gap in map(decode_gap, gaps) if gap.to_at >= since]
+    records = [line_of_run(run_from_value(value, None)) for value in runs]
+    records += [line_of_gap(gap) for gap in map(decode_gap, gaps) if gap.to_at >= since]
     records.sort(key=lambda record: record.from_at, reverse=True)
     return records[:limit]
-
-
-def _of_run(run: Run) -> FireRecord:
-    assert run.job_id is not None and run.slot_at is not None
-    return FireRecord(
-        job_id=run.job_id,
-        from_at=run.slot_at,
-        to_at=run.slot_at,
-        count=1,
-        decision=_DECISIONS.get(run.state, "fired"),
-        reason=run.reason,
-        run_id=run.id,
-        recorded_at=run.created_at,
-    )
-
-
-def _of_gap(gap: Gap) -> FireRecord:
-    return FireRecord(
-        job_id=gap.job_id,
-        from_at=gap.from_at,
-        to_at=gap.to_at,
-        count=gap.count,
-        decision="left_out",
-        reason=gap.reason,
-        run_id=None,
-        recorded_at=gap.recorded_at,
-    )
 
 
 async def next_fire_at(link: Link) -> datetime | None:

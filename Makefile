@@ -3,15 +3,15 @@
 VENV  := .venv
 BIN   := $(VENV)/bin
 ARGS  ?=
-# One worker per core: more of them cost more to start than they bring.
-JOBS  ?= auto
+# One worker more than there are cores, because some tests wait for processes of their own.
+JOBS  ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)))
 PIP   := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 # Servers are started a hundred times by the tests; without bytecode each start compiles all of it.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check bench clean
+.PHONY: help setup run demo test check web pictures bench clean docs
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -24,6 +24,9 @@ run: $(VENV)/.run-stamp ## Start Ksana (makes .venv with the runtime packages if
 	@echo "ksana: starting; stop it with Ctrl-C"
 	@exec $(BIN)/ksana serve $(ARGS)
 
+demo: $(VENV)/.run-stamp ## See it work: a server with samples of everything
+	@exec $(BIN)/ksana demo $(ARGS)
+
 test: $(VENV)/.dev-stamp ## Run every test, in parallel and in random order
 	@$(BIN)/python -m pytest -n $(JOBS) -p randomly $(ARGS)
 
@@ -35,6 +38,22 @@ check: $(VENV)/.dev-stamp ## Format, lint, strict types, import contracts
 	check types $(BIN)/mypy --strict; \
 	check imports $(BIN)/lint-imports; \
 	exit $$status
+
+web: web/node_modules/.stamp ## Build the console into src/ksana/console/dist (needs Node 20 or later)
+	@cd web && npm run --silent build
+
+web/node_modules/.stamp: web/package.json web/package-lock.json
+	@cd web && npm ci --silent
+	@touch $@
+
+pictures: $(VENV)/.dev-stamp ## Take the pictures of docs/images anew (six minutes)
+	@$(BIN)/python -m tests.browser.pictures
+
+docs: $(VENV)/.dev-stamp ## Write the pages anew that are made from code
+	@$(BIN)/python -c "from ksana.api.reference import render_api_reference as r; print(end=r())" > docs/reference/api.md
+	@$(BIN)/python -c "from ksana.cli.reference import render_cli_reference as r; print(end=r())" > docs/cli.md
+	@$(BIN)/python -c "from ksana.config.reference import render_reference as r; print(end=r())" > docs/configuration.md
+	@$(BIN)/python -c "from ksana.domain.pictures import render_states as r; print(end=r())" > docs/states.md
 
 bench: $(VENV)/.dev-stamp ## Measure; see bench/
 	@$(BIN)/python bench/run.py $(ARGS)

@@ -20,9 +20,10 @@ from ksana.observe.metrics import MetricsObserver
 from ksana.observe.run_log import LogObserver
 from ksana.stores.mysql import MysqlDatabase
 from ksana.stores.postgres import PostgresDatabase
-from ksana.stores.sql.rows import run_to_row
-from ksana.stores.sql.statements import RUNS, Statement
+from ksana.stores.sql.run_rows import run_to_row
+from ksana.stores.sql.statements import Statement
 from ksana.stores.sql.store import SqlStore
+from ksana.stores.sql.tables import RUNS
 from ksana.stores.sql.tx import Database
 from ksana.stores.sqlite import SqliteDatabase
 from ksana.targets.builtin import NoopTarget

@@ -22,8 +22,10 @@ from tests.services.mysql import MySql  # noqa: E402
 from tests.services.names import RunName  # noqa: E402
 from tests.services.postgres import Postgres  # noqa: E402
 from tests.services.provide import Servers  # noqa: E402
+from tests.services.redis import Redis  # noqa: E402
 from tests.services.service import SqlService  # noqa: E402
 
+_REDIS = Redis()
 _SQL: dict[str, SqlService] = {"postgres": Postgres(), "mysql": MySql()}
 
 
@@ -62,6 +64,14 @@ class Places:
         if store == "sqlite":
             with self.directory() as path:
                 yield f"sqlite:///{path / 'ksana.db'}"
+            return
+        if store == "redis":
+            server, name = self.server(store), self.prefix
+            try:
+                yield f"{server}?prefix={name}"
+            finally:
+                left = self._loop.run(_REDIS.leftovers(server, in_use_too=True))
+                self._loop.run(_REDIS.drop(server, [key for key in left if name in key]))
             return
         service, server = _SQL[store], self.server(store)
         name = f"{self._servers.run}_{next(self._numbers)}"

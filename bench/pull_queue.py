@@ -3,39 +3,39 @@ against the same steps of the bare store in one process.
 
 python bench/pull_queue.py http URL CLIENTS BATCH ITEMS         over HTTP, from a server of its own
 python bench/pull_queue.py store URL CLIENTS BATCH ITEMS        by the verbs of the store
+python bench/pull_queue.py waiting URL WAITING ITEMS            pulls alone, while so many items are not yet due
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import re
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import uvloop
 from figures import RATE, Row
 from fresh import in_rounds, measure
-from ours import Bench
 from pyreqwest.client import Client, ClientBuilder
+from served import serving
 
 from ksana.domain.items import Enqueued, Item, Pull, acked, new_item, stored_queue
+from ksana.stores.open import open_store
 
 # What is measured must not carry what only the one who measures needs.
 if TYPE_CHECKING:
     from places import Places
 
-_STORES = {"sqlite": "SQLite", "postgres": "PostgreSQL", "mysql": "MariaDB"}
+_STORES = {"sqlite": "SQLite", "postgres": "PostgreSQL", "mysql": "MariaDB", "redis": "Redis"}
 _CASES = ((1, 1), (4, 1), (1, 100), (4, 100))
 _SINGLE, _IN_BATCHES = 1_000, 10_000
+_WAITING, _PULLED = 1_000_000, 2_000
 _QUICK = 10
 _QUEUE = "bench"
 _PAYLOAD = {"to": "somebody@example.com", "n": 1}
-_ADDRESS = re.compile(r"http://[\d.]+:\d+")
 
 Round = Callable[[int], Awaitable[None]]
 """Enqueues so many items, pulls as many and acknowledges them."""
@@ -53,6 +53,19 @@ def rows(places: Places, rounds: int, quick: bool) -> Iterator[Row]:
             found = in_rounds(rounds, RATE, {"http": lambda: take("http"), "store": lambda: take("store")})
             part = f"items over HTTP, {clients} clients, {'one by one' if batch == 1 else f'by {batch}'}, {shown}"
             yield Row(part, found["http"], "bare store", found["store"])
+        yield _waiting(places, rounds, quick, store, shown)
+
+
+def _waiting(places: Places, rounds: int, quick: bool, store: str, shown: str) -> Row:
+    """What items that are not yet due cost those who pull what is."""
+    many = _WAITING // (_QUICK * _QUICK if quick else 1)
+
+    def take(waiting: int) -> float:
+        with places.fresh(store) as url:
+            return measure("pull_queue.py", "waiting", url, waiting, _PULLED // (_QUICK if quick else 1))
+
+    found = in_rounds(min(rounds, 2), RATE, {"many": lambda: take(many), "none": lambda: take(0)})
+    return Row(f"pulls while {many:,} items are not due, {shown}", found["many"], "none waiting", found["none"])
 
 
 async def _rate(work: Round, clients: int, batch: int, items: int) -> dict[str, float]:
@@ -66,22 +79,6 @@ async def _rate(work: Round, clients: int, batch: int, items: int) -> dict[str, 
     return {"rate": items / (time.perf_counter() - began)}
 
 
-@asynccontextmanager
-async def _serving(url: str) -> AsyncIterator[str]:
-    child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "ksana", "serve", "--port", "0", "--store", url),
-        stderr=asyncio.subprocess.PIPE,
-    )
-    assert child.stderr is not None
-    try:
-        while (found := _ADDRESS.search((await child.stderr.readline()).decode())) is None:
-            assert child.returncode is None, "the server ended by itself"
-        yield found[0]
-    finally:
-        child.terminate()
-        await child.communicate()
-
-
 async def _post(client: Client, url: str, body: Any) -> Any:
     response = await client.post(url).body_json(body).build().send()
     assert response.status in (200, 201), await response.text()
@@ -89,7 +86,7 @@ async def _post(client: Client, url: str, body: Any) -> Any:
 
 
 async def _over_http(url: str, clients: int, batch: int, items: int) -> dict[str, float]:
-    async with _serving(url) as address:
+    async with serving(url) as address:
         jobs, client = f"{address}/scheduler/jobs", ClientBuilder().no_proxy().build()
         new = {"queue": _QUEUE, "payload": _PAYLOAD}
 
@@ -114,28 +111,50 @@ async def _over_http(url: str, clients: int, batch: int, items: int) -> dict[str
 
 
 async def _by_store(url: str, clients: int, batch: int, items: int) -> dict[str, float]:
-    bench = Bench(url, 1)
-    await bench.store.open()
-    ids = iter(await bench.store.reserve_ids("run", 2 * items + clients * batch))
+    store = open_store(url)
+    await store.open()
+    ids = iter(await store.reserve_ids("run", 2 * items + clients * batch))
 
     async def work(count: int) -> None:
         now = datetime.now(UTC)
         runs = [new_item(next(ids), _QUEUE, Item(_PAYLOAD), now, due_at=now) for _ in range(count)]
-        await bench.store.enqueue([Enqueued(run) for run in runs])
+        await store.enqueue([Enqueued(run) for run in runs])
         until = now + timedelta(minutes=15)
         wish = Pull(queue=stored_queue(_QUEUE), now=datetime.now(UTC), limit=count, holder="w", until=until)
         # What somebody else is just looking at is passed over.
-        while not (held := await bench.store.pull(wish)):
+        while not (held := (await store.pull(wish)).runs):
             pass
-        await bench.store.turn([acked(run, datetime.now(UTC)) for run in held])
+        await store.turn([acked(run, datetime.now(UTC)) for run in held])
 
     told = await _rate(work, clients, batch, items)
-    await bench.store.close()
+    await store.close()
+    return told
+
+
+async def _while_waiting(url: str, waiting: int, items: int) -> dict[str, float]:
+    """Pulls of one item each, from a queue in which others wait for tomorrow."""
+    store = open_store(url)
+    await store.open()
+    ids = iter(await store.reserve_ids("run", waiting + items))
+    now = datetime.now(UTC)
+    tomorrow = now + timedelta(days=1)
+    due = [tomorrow + timedelta(seconds=n) for n in range(waiting)] + [now] * items
+    for first in range(0, len(due), 5_000):
+        runs = [new_item(next(ids), _QUEUE, Item(_PAYLOAD), now, due_at=at) for at in due[first : first + 5_000]]
+        await store.enqueue([Enqueued(run) for run in runs])
+    wish = Pull(queue=stored_queue(_QUEUE), now=now, limit=1, holder="w", until=now + timedelta(minutes=15))
+    began = time.perf_counter()
+    for _ in range(items):
+        assert (await store.pull(wish)).runs
+    told = {"rate": items / (time.perf_counter() - began)}
+    await store.close()
     return told
 
 
 def main() -> None:
     match sys.argv[1:]:
+        case ["waiting", url, waiting, items]:
+            told = uvloop.run(_while_waiting(url, int(waiting), int(items)))
         case ["http", url, clients, batch, items]:
             told = uvloop.run(_over_http(url, int(clients), int(batch), int(items)))
         case ["store", url, clients, batch, items]:

@@ -12,13 +12,16 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 
+import beat
 import burst
 import chains
 import cron
 import drain
 import http_runs
 import json_file
+import pages
 import pull_queue
+import redis_noop
 import scale
 import tasks
 from figures import Row, table
@@ -32,12 +35,15 @@ _PARTS: dict[str, Callable[[Places, int, bool], Iterator[Row]]] = {
     "drain": drain.rows,
     "http": http_runs.rows,
     "burst": burst.rows,
+    "beat": beat.rows,
+    "redis-noop": redis_noop.rows,
     "scale": scale.rows,
     "json": json_file.rows,
     "tasks": tasks.rows,
     "periodic": periodic.rows,
     "queue": pull_queue.rows,
     "chains": chains.rows,
+    "pages": pages.rows,
 }
 
 

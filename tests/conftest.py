@@ -14,6 +14,8 @@ import pytest
 
 from tests.kit.migrated import migrate
 from tests.kit.sink import Sink
+from tests.services.browser import VARIABLE as CHROMIUM
+from tests.services.browser import find_chromium
 from tests.services.databases import Databases, FreshDatabase, SharedDatabase
 from tests.services.loop import LoopThread
 from tests.services.memory import is_in_memory, keep_files_in_memory
@@ -25,6 +27,7 @@ from tests.services.service import AdmissionError
 
 _LOOP = pytest.StashKey[LoopThread]()
 _SERVERS = pytest.StashKey[Servers]()
+_BROWSER = pytest.StashKey[Found]()
 _WORKER_INPUT = "ksana_servers"
 _REDIS_NUMBERS = itertools.count(1)
 _SLOW = ("tests/chaos/", "tests/engine/test_anything_may_happen.py")
@@ -35,6 +38,7 @@ class Handed(msgspec.Struct, frozen=True):
 
     run: str
     found: dict[str, Found]
+    browser: Found
 
 
 # The same examples every time: a red test is a change's fault. KSANA_TEST_EXPLORE=1 looks for new ones.
@@ -43,6 +47,7 @@ hypothesis.settings.load_profile("ksana")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    chromium = os.environ.get(CHROMIUM)
     # What a developer has exported for a server of their own must not decide what the tests see.
     for name in [n for n in os.environ if n.startswith("KSANA_") and not n.startswith("KSANA_TEST_")]:
         del os.environ[name]
@@ -59,8 +64,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_SERVERS] = servers
     try:
         servers.open(now)
+        config.stash[_BROWSER] = find_chromium(chromium, _say)
     except AdmissionError as refusal:
-        raise pytest.UsageError(f"the server named for the tests is of no use: {refusal}") from refusal
+        raise pytest.UsageError(f"what was named for the tests is of no use: {refusal}") from refusal
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -72,8 +78,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    servers = node.config.stash[_SERVERS]
-    node.workerinput[_WORKER_INPUT] = msgspec.json.encode(Handed(str(servers.run), servers.found)).decode()
+    node.workerinput[_WORKER_INPUT] = msgspec.json.encode(_handed(node.config)).decode()
+
+
+def _handed(config: pytest.Config) -> Handed:
+    servers = config.stash[_SERVERS]
+    return Handed(str(servers.run), servers.found, config.stash[_BROWSER])
 
 
 @pytest.hookimpl(trylast=True)
@@ -92,6 +102,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
             terminalreporter.line(f"stores: {', '.join(used)}")
         if skipped:
             terminalreporter.line(f"SKIPPED STORES: {', '.join(skipped)}", yellow=True, bold=True)
+    if (browser := config.stash.get(_BROWSER, None)) is not None and browser.url is None:
+        terminalreporter.line(f"SKIPPED BROWSER: {browser.how}", yellow=True, bold=True)
+    reasons = {str(report.longrepr[2]) for report in terminalreporter.getreports("skipped")}
+    if tools := sorted(reason.partition("TOOL: ")[2] for reason in reasons if "TOOL: " in reason):
+        terminalreporter.line(f"SKIPPED TOOLS: {'; '.join(tools)}", yellow=True, bold=True)
     return result
 
 
@@ -110,8 +125,7 @@ def service_loop() -> Iterator[LoopThread]:
 def handed(pytestconfig: pytest.Config) -> Handed:
     if (text := getattr(pytestconfig, "workerinput", {}).get(_WORKER_INPUT)) is not None:
         return msgspec.json.decode(text, type=Handed)
-    servers = pytestconfig.stash[_SERVERS]
-    return Handed(str(servers.run), servers.found)
+    return _handed(pytestconfig)
 
 
 @pytest.fixture(scope="session")

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from ksana import Ksana
-from ksana.domain.errors import InvalidArgument
+from ksana import Item, Ksana
+from ksana.domain import items
+from ksana.domain.errors import InvalidArgument, InvalidState
+from ksana.domain.items import NewItem
 from ksana.domain.outcomes import AttemptContext
 from ksana.domain.queries import JobQuery, RunQuery
 from ksana.domain.runs import Run
 from ksana.domain.states import State
-from tests.cli.nodes import BARE_NAMES, Node
+from tests.cli.nodes import BARE_NAMES, Node, command, serving
 from tests.kit.processes import DEADLINE, program
 
 APP = """
@@ -96,3 +98,60 @@ async def test_what_a_function_saves_its_next_attempt_finds(tmp_path: Path, monk
         [job] = (await engine.store.find_jobs(JobQuery(surface="code"))).items
         await engine.runs.trigger(job.id)
         assert await found == {"height": 3}
+
+
+WORKER = """
+from ksana import Ksana
+
+app = Ksana("sqlite:shop.db", workers=2)
+
+@app.every("100ms", queue="chores")
+def ping():
+    return "pong"
+
+@app.handler("mail")
+def mail(item):
+    return {"to": item.payload}
+
+@app.handler("sms")
+def sms(item):
+    return "sent"
+"""
+
+
+async def test_a_worker_runs_the_jobs_and_handlers_of_an_app_where_it_keeps_them(tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(WORKER)
+    async with serving(tmp_path, "--store", "sqlite:shop.db") as node:
+        _, text = await node.call("POST", "/scheduler/jobs", {"queue": "sms"})
+        _, letter = await node.call("POST", "/scheduler/jobs", {"queue": "mail", "payload": "x"})
+        queues = ("--queue", "chores", "--queue", "mail")
+        async with command("worker", "shop:app", *queues, directory=tmp_path) as worker:
+            await node.until(f"/scheduler/jobs/{letter['job_id']}", lambda seen: seen["output"] == {"to": "x"})
+            await node.until("/api/v2/runs?name=ping&state=SUCCESS", lambda seen: seen["total"] >= 2)
+            assert (await node.call("GET", f"/scheduler/jobs/{text['job_id']}"))[1]["status"] == "queued"
+            assert await worker.stop() == 0
+
+
+async def test_what_the_command_line_says_wins_over_what_the_app_says(tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(WORKER)
+    async with command("worker", "shop:app", "--store", "sqlite:other.db", directory=tmp_path) as worker:
+        await worker.line("working for .*other.db")
+        assert await worker.stop() == 0
+    assert not (tmp_path / "shop.db").exists()
+
+
+async def test_handlers_work_beside_what_else_a_program_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    app = Ksana(f"sqlite:///{tmp_path}/shop.db")
+    got: asyncio.Future[Item] = asyncio.get_running_loop().create_future()
+
+    @app.handler("mail")
+    async def mail(item: Item) -> None:
+        got.set_result(item)
+
+    async with asyncio.timeout(DEADLINE), app.running() as engine:
+        await engine.queue.enqueue([NewItem(queue="mail", item=items.Item({"to": "x"}))])
+        assert (await got).payload == {"to": "x"}
+        with pytest.raises(InvalidState, match="running already"):
+            async with app.running():
+                pass

@@ -11,7 +11,7 @@ import pytest
 import ksana
 
 ROOT = Path(__file__).parent.parent
-PUBLIC_NAMES = ["AsyncClient", "Client", "Ksana", "__version__"]
+PUBLIC_NAMES = ["Ack", "AsyncClient", "Client", "Item", "Ksana", "Retry", "Run", "__version__"]
 
 # Spelled in halves, so that this file does not contain what it looks for.
 REGISTRY_HOSTS = [name + end for name, end in (("pypi", ".org"), ("pythonhosted", ".org"), ("npmjs", ".org"))]

@@ -61,6 +61,7 @@ PEERS = (
     Peer("Procrastinate", "with_procrastinate.py", "postgres", 3_000, "noop", at_least(30)),
     Peer("graphile-worker", "with_graphile.cjs", "postgres", 50_000, "noop"),
     Peer("Huey", "with_huey.py", "sqlite", 10_000, "noop", at_least(5)),
+    Peer("Dramatiq", "with_dramatiq.py", "redis", 10_000, "noop", at_least(5)),
     Peer("taskiq on Redis", "with_taskiq.py", "redis", 10_000, "http", at_least(5)),
     Peer("SAQ on Redis", "with_saq.py", "redis", 5_000, "http", at_least(5)),
     Peer("pg-boss", "with_pgboss.cjs", "postgres", 50_000, "http", at_least(1)),

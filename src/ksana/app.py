@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
@@ -17,9 +17,10 @@ from starlette.types import ASGIApp
 import ksana
 from ksana.api import chains, jobs, ops, queue, tasks, v2
 from ksana.api.kit import KeyRing, build_app
-from ksana.api.services import JobDefaults, Services
+from ksana.api.services import JobDefaults, Services, Setting, StoreFacts
 from ksana.api.stored import StoredAnswers, StoredKeys
-from ksana.config import Settings, check_exposure, is_loopback, mask_url
+from ksana.config import Settings, check_exposure, is_loopback, mask_url, settings_report
+from ksana.console import Console
 from ksana.domain.fires import Lateness
 from ksana.domain.keys import Scope, StoredKey, digest_of, parse_key
 from ksana.domain.policies import OnUncertain, Retry, Timeouts
@@ -27,12 +28,15 @@ from ksana.domain.ports import Observer, Store, Target
 from ksana.engine.clock import SystemClock
 from ksana.engine.contexts import Contexts
 from ksana.engine.engine import Engine, EngineOptions
+from ksana.engine.keeper import Upkeep
 from ksana.engine.queue_worker import QueueWorker
-from ksana.engine.reaper import Upkeep
+from ksana.handling.workers import HandlerWorkers, at_work, of_queues
 from ksana.observe.metrics import MetricsObserver
 from ksana.observe.queue_rates import QueueRates
 from ksana.observe.run_log import LogObserver
+from ksana.periodic.handlers import Handler
 from ksana.stores.open import open_store
+from ksana.stores.size import kind_of, size_of
 from ksana.targets.hooks import build_hooks
 from ksana.targets.http import TargetPolicy
 from ksana.targets.registry import load_targets
@@ -58,7 +62,13 @@ def store_of(settings: Settings) -> Store:
 class Program:
     """A node: its store, its engine and its HTTP server, in one event loop."""
 
-    def __init__(self, settings: Settings, functions: Functions | None = None, queues: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        functions: Functions | None = None,
+        queues: tuple[str, ...] = (),
+        handlers: Sequence[Handler] = (),
+    ) -> None:
         self.settings = settings
         self.clock = SystemClock()
         self.store = store_of(settings)
@@ -70,6 +80,7 @@ class Program:
         )
         self._queues = queues
         self._functions = functions or {}
+        self._handlers = of_queues(handlers, queues)
 
     def _load_targets(self, functions: Functions) -> dict[str, Target]:
         executor = self.settings.executor
@@ -133,9 +144,11 @@ class Program:
             callback_by_ids=self.settings.callback.by_ids,
             is_exposed=not is_loopback(self.settings.server.host),
             queue_rates=self.queue_rates,
+            settings=shown_settings(self.settings),
+            store=StoreFacts(kind_of(self.settings.storage.url), lambda: size_of(self.settings.storage.url)),
         )
         keys = KeyRing(StoredKeys(self.store, given_keys(self.settings)), time.monotonic)
-        return build_app(
+        app = build_app(
             [v2.surface(), jobs.surface(), tasks.surface(), chains.surface(), queue.surface(), ops.surface()],
             services,
             keys=keys,
@@ -143,12 +156,15 @@ class Program:
             version=ksana.__version__,
             allowed_hosts=self.settings.server.allowed_hosts,
         )
+        return Console(app)
 
     @asynccontextmanager
     async def pulling(self, engine: Engine) -> AsyncIterator[None]:
-        """The functions of this node see to the items of its queues; at the end to those they have begun."""
+        """The functions of this node see to the items of its queues; at the end to those they have begun. A queue that
+        has handlers is left to them."""
         options = engine.options
         contexts = Contexts(await self.store.identity(), "")
+        handled = {handler.queue for handler in self._handlers}
         workers = [
             QueueWorker(
                 engine.queue,
@@ -163,13 +179,25 @@ class Program:
                 retry=job_defaults(self.settings).retry,
             )
             for name in (options.queues if self._functions else ())
+            if name not in handled
         ]
-        loops = [asyncio.create_task(worker.run()) for worker in workers]
-        try:
+        async with self.handling(engine), at_work(workers, options.grace):
             yield
-        finally:
-            await asyncio.gather(*(worker.stop(options.grace) for worker in workers))
-            await asyncio.gather(*loops)
+
+    @asynccontextmanager
+    async def handling(self, engine: Engine) -> AsyncIterator[None]:
+        """The handlers of this node see to the items they are for."""
+        workers = HandlerWorkers(
+            self._handlers,
+            engine.queue,
+            self.store,
+            self.clock,
+            Contexts(await self.store.identity(), ""),
+            holder=engine.options.name,
+            retry=job_defaults(self.settings).retry,
+        )
+        async with workers.at_work(engine.options.grace):
+            yield
 
     @asynccontextmanager
     async def running(self, port: int, *, is_exposed: bool) -> AsyncIterator[Engine]:
@@ -227,6 +255,14 @@ def job_defaults(settings: Settings) -> JobDefaults:
     )
 
 
+def shown_settings(settings: Settings) -> list[Setting]:
+    """Every setting as it may be shown to whoever may look."""
+    return [
+        Setting(name=row.key, value=row.value, source=row.source, env=row.env, description=row.meaning)
+        for row in settings_report(settings)
+    ]
+
+
 def given_keys(settings: Settings) -> list[StoredKey]:
     """Keys the operator gave by the settings: full power, not in the store."""
     found = []
@@ -255,10 +291,14 @@ class _Server(uvicorn.Server):
 
 
 async def serve(
-    settings: Settings, stop: asyncio.Event, functions: Functions | None = None, begin: Begin | None = None
+    settings: Settings,
+    stop: asyncio.Event,
+    functions: Functions | None = None,
+    begin: Begin | None = None,
+    handlers: Sequence[Handler] = (),
 ) -> None:
     """Run a node with its HTTP server until `stop` is set. What `begin` does is done before the server listens."""
-    program = Program(settings, functions)
+    program = Program(settings, functions, handlers=handlers)
     listener = _bind(settings)
     port: int = listener.getsockname()[1]
     try:
@@ -281,11 +321,13 @@ async def serve(
             await _first_of(serving, server.listening.wait())
             if not serving.done():
                 announce(settings, port)
-                await _first_of(serving, stop.wait())
-            log.info("stopping: no new work, waiting for what is under way")
-            # Whoever waits for items would be waited for.
-            engine.queue.close()
-            server.should_exit = True
+                async with program.handling(engine):
+                    await _first_of(serving, stop.wait())
+                    log.info("stopping: no new work, waiting for what is under way")
+                    # Whoever waits for items would be waited for.
+                    engine.queue.close()
+                    engine.feed.close()
+                    server.should_exit = True
             await serving
     finally:
         listener.close()
@@ -307,9 +349,10 @@ async def work(
     functions: Functions,
     queues: tuple[str, ...],
     begin: Begin | None = None,
+    handlers: Sequence[Handler] = (),
 ) -> None:
     """Run a node without an HTTP server until `stop` is set."""
-    program = Program(settings, functions, queues)
+    program = Program(settings, functions, queues, handlers)
     async with program.running(settings.server.port, is_exposed=False) as engine:
         if begin is not None:
             await begin(engine)

@@ -34,18 +34,27 @@ SAYS_LESS: Final = {
     "jobs_pause",
     "jobs_resume",
     "jobs_run_now",
+    "v2_backfill",
+    "v2_begin_operation",
     "v2_call_back",
     "v2_change_job",
     "v2_create_job",
     "v2_delete_job",
+    "v2_heatmap",
+    "v2_histogram",
+    "v2_list_audit",
     "v2_list_job_runs",
     "v2_list_jobs",
+    "v2_list_operations",
     "v2_list_runs",
+    "v2_list_versions",
     "v2_minutes",
+    "v2_outcomes",
     "v2_pause",
     "v2_preview",
     "v2_resume",
     "v2_run_now",
+    "v2_timeline",
 }
 STOCK: Final = 6
 
@@ -87,7 +96,8 @@ class NoAnswers:
 
 
 stage = _Stage()
-schema = schema_of(stage)
+# A stream of events has no end that schemathesis would wait for.
+schema = schema_of(stage).exclude(operation_id="v2_events")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -100,7 +110,7 @@ def on_stage() -> Iterator[None]:
 
 
 @schema.parametrize()
-@random_requests(5)
+@random_requests(2)
 def test_the_app_does_what_its_description_says(case: schemathesis.Case[Any]) -> None:
     checks: list[Any] = [
         not_a_server_error,

@@ -22,6 +22,12 @@ async def test_a_well_node_says_so(world: World) -> None:
     assert (alive.status, alive.body, alive.headers["content-type"]) == (200, b"ok\n", "text/plain; charset=utf-8")
 
 
+async def test_there_is_a_guide_for_language_models(world: World) -> None:
+    answer = await world.get("/llms.txt")
+    assert (answer.status, answer.headers["content-type"]) == (200, "text/plain; charset=utf-8")
+    assert answer.body.startswith(b"# Ksana\n")
+
+
 @pytest.mark.parametrize("path", ["/health", "/readyz"])
 async def test_a_node_whose_store_is_away_is_unwell_but_alive(world: World, path: str) -> None:
     with world.store.away():

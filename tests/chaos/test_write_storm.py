@@ -13,7 +13,7 @@ import aiohttp
 from tests.chaos.reader import read_all_the_time
 from tests.kit.processes import Process, ksana
 
-KILLS = 20
+KILLS = 10
 PER_LIFE = 30
 SENDERS = 8
 JOB = {
@@ -87,7 +87,7 @@ async def serving(directory: Path) -> AsyncIterator[Server]:
         yield Server(process, await process.url())
 
 
-async def test_a_storm_of_changes_survives_twenty_power_cuts(tmp_path: Path) -> None:
+async def test_a_storm_of_changes_survives_ten_power_cuts(tmp_path: Path) -> None:
     directory = tmp_path / "data"
     storm = Storm()
     with read_all_the_time(directory / "jobs.json"):

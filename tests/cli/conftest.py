@@ -1,14 +1,15 @@
 """The command in this process, in an empty directory and without anybody's settings."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import pytest_asyncio
 
 from ksana.cli import main
-from tests.cli.nodes import BARE_NAMES
+from tests.cli.nodes import BARE_NAMES, serving
 
 
 class Said(NamedTuple):
@@ -42,3 +43,18 @@ def ksana(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     root.handlers[:] = handlers
     root.setLevel(level)
     ours.setLevel(our_level)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
+    """One server for the tests of a module, which keep to jobs and queues of their own."""
+    async with serving(tmp_path_factory.mktemp("server")) as node:
+        yield node.url
+
+
+@pytest.fixture
+def asked(ksana: Ksana, shared_url: str, monkeypatch: pytest.MonkeyPatch) -> Ksana:
+    """The same command, with a server to ask."""
+    monkeypatch.setenv("KSANA_URL", shared_url)
+    monkeypatch.delenv("KSANA_KEY", raising=False)
+    return ksana

@@ -21,7 +21,9 @@ def test_the_version_is_printed(ksana: Ksana) -> None:
 def test_help_lists_the_commands(ksana: Ksana) -> None:
     said = ksana("--help")
     assert said.code == 0
-    for name in ("serve", "worker", "explain", "db", "store", "key", "import", "config", "version"):
+    for name in ("serve", "worker", "jobs", "runs", "chains", "queue", "tail", "explain", "import", "doctor", "health"):
+        assert f"\n  {name} " in said.out
+    for name in ("api", "bench", "store", "db", "key", "config", "init", "completion", "version"):
         assert f"\n  {name} " in said.out
 
 
@@ -37,20 +39,31 @@ def test_explain_prints_json_for_programs(ksana: Ksana) -> None:
         "explain", "30 9 * * 1-5", "--tz", "Asia/Shanghai", "--from", "2026-11-13T09:30:00+08:00", "-n", "3", "--json"
     )
     assert (said.code, said.err) == (0, "")
-    assert json.loads(said.out) == {
-        "normalized": "0 30 9 * * 1-5",
-        "next": ["2026-11-16T01:30:00Z", "2026-11-17T01:30:00Z", "2026-11-18T01:30:00Z"],
-    }
+    shown = json.loads(said.out)
+    assert shown["normalized"] == "0 30 9 * * 1-5"
+    assert shown["next"] == ["2026-11-16T01:30:00Z", "2026-11-17T01:30:00Z", "2026-11-18T01:30:00Z"]
+    assert shown["words"]["zh"] == "每周一至周五 09:30（上海时间）"
+    assert shown["fires"][0] == {"at": "2026-11-16T01:30:00Z", "local": "2026-11-16T09:30:00+08:00", "dst": None}
 
 
-def test_explain_prints_local_time_and_utc_for_people(ksana: Ksana) -> None:
-    said = ksana("explain", "0 */5 * * *", "--tz", "Asia/Shanghai", "--from", "2026-11-15T12:00:00Z", "-n", "1")
+def test_explain_says_what_it_means_in_both_languages(ksana: Ksana) -> None:
+    said = ksana("explain", "0 */5 * * *", "--tz", "Asia/Shanghai", "--from", "2026-11-15T18:30:00Z")
     assert said.code == 0
     assert said.out.splitlines() == [
-        "0 */5 * * *  is read as  0 0 */5 * * *  (Asia/Shanghai)",
-        "  Mon 2026-11-16 00:00:00 +0800   2026-11-15T16:00:00Z",
+        "  5 fields, read as  minute hour day month weekday   → stored as  0 0 */5 * * *",
+        "  At minute 0 past every 5th hour (Asia/Shanghai)      每 5 小时的第 0 分（上海时间）",
+        "  next  Mon 2026-11-16 05:00 +08:00   in 2 h 30 min      (then 10:00, 15:00, 20:00, Tue 00:00)",
     ]
-    assert "does not divide the field evenly" in said.err
+    assert said.err == "  ! uneven: 20:00 → 00:00 is 4 h        ! wanted every 5 minutes?  */5 * * * *\n"
+
+
+def test_explain_marks_the_fires_that_a_change_of_clocks_moves(ksana: Ksana) -> None:
+    words = ("explain", "30 2 * * *", "--tz", "Europe/Berlin", "--from", "2030-03-30T00:00:00Z", "-n", "2")
+    assert "03:00 +02:00   ! clocks skip from 02:00 to 03:00" in ksana(*words).out
+    only_chinese = ksana(*words, "--lang", "zh").out
+    assert "每天 02:30（柏林时间）" in only_chinese
+    assert "every day" not in only_chinese
+    assert ksana(*words, "-q").out == "2030-03-30T01:30:00Z\n2030-03-31T01:00:00Z\n"
 
 
 def test_explain_starts_from_now_and_shows_five(ksana: Ksana) -> None:
@@ -83,6 +96,13 @@ def test_explain_needs_neither_server_nor_store(ksana: Ksana, tmp_path: Path) ->
         (("serve", "--functions", "json:dumps"), 2, "not a mapping"),
         (("worker", "json"), 2, "functions"),
         (("fly",), 2, "fly"),
+        (("explan",), 2, "did you mean explain?"),
+        (("jobs", "lst"), 2, "did you mean list?"),
+        (("jobs", "list", "--url", "http://127.0.0.1:1"), 5, "ksana serve"),
+        (("runs", "list", "--state", "faild", "--url", "http://127.0.0.1:1"), 2, "did you mean failed?"),
+        (("jobs", "delete", "--url", "http://127.0.0.1:1"), 2, "JOB: name one by id or name"),
+        (("jobs", "apply", "-f", "nowhere"), 3, "there is no file or directory nowhere"),
+        (("chains", "validate", "nowhere.json"), 3, "there is no file nowhere.json"),
     ],
 )
 def test_a_command_that_cannot_be_done_says_why(
@@ -108,6 +128,8 @@ def test_a_key_is_shown_once_listed_and_revoked(ksana: Ksana, tmp_path: Path) ->
     assert created_at.endswith("Z")
     assert ksana("key", "revoke", key_id).code == 0
     assert ksana("key", "list").out.split("\t")[-1].startswith("revoked ")
+    listed = json.loads(ksana("key", "list", "--json").out)
+    assert (listed["id"], listed["scopes"], "digest" in listed) == (key_id, ["job:read", "run:read"], False)
     assert ksana("key", "revoke", key_id).code == 3
 
 

@@ -309,14 +309,18 @@ def test_a_report_shows_every_value_and_source_but_no_secret(place: Place) -> No
         KSANA_API_KEY=LONG_KEY,
         KSANA_GLOBAL_HEADERS='{"Authorization": "hunter2"}',
         KSANA_RETENTION="7d",
+        KSANA_SIGNING_SECRET="hunter2-and-longer",
+        KSANA_ALERT_URLS="https://hooks.example.com/hunter2",
     )
     rows = {row.key: row for row in settings_report(settings)}
     assert list(rows) == [field.key for field in FIELDS]
-    assert rows["storage.url"] == ("storage.url", "mysql://root:***@db/k", "environment DATABASE_URL")
+    assert rows["storage.url"][:3] == ("storage.url", "mysql://root:***@db/k", "environment DATABASE_URL")
     assert rows["auth.keys"].value == "***"
     assert rows["executor.global_headers"].value == "Authorization: ***"
     assert rows["storage.retention"].value == "7d"
-    assert rows["server.port"] == ("server.port", "7100", "default")
+    assert rows["server.port"][:3] == ("server.port", "7100", "default")
+    assert rows["server.port"].env == ("KSANA_PORT", "PORT")
+    assert (rows["executor.signing_secret"].value, rows["alerts.urls"].value) == ("***", "***")
     assert "hunter2" not in f"{rows} {settings!r}"
 
 

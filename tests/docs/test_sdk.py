@@ -52,7 +52,7 @@ def test_the_tests_of_the_page_about_tests_pass(monkeypatch: pytest.MonkeyPatch)
     for content in tests:
         exec(compile(content, "testing.md", "exec"), names)
     found = [value for name, value in names.items() if name.startswith("test_")]
-    assert len(found) == 4
+    assert len(found) == 5
     for test in found:
         with Rehearsal() as ksana:
             test(ksana)

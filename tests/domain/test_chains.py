@@ -144,3 +144,28 @@ def test_every_chain_moves_on_by_the_rules_and_from_its_states_alone(chain_shape
         for place in dice.sample(under_way, min(len(under_way), dice.randint(1, 2))):
             states[place] = dice.choice(ENDS)
             chain.ended([(place, states[place])])
+
+
+@given(shapes(), st.randoms(note_method_calls=False, use_true_random=True))
+@settings(max_examples=60)
+def test_heirs_are_all_that_follows_from_a_success(chain_shape: Shape, dice: Random) -> None:
+    chain = Chain(chain_shape, [WAITING] * len(chain_shape.needs))
+    told = chain.advance()
+    while told.end is None:
+        place = dice.choice([place for place, state in enumerate(chain.states) if state in UNDER_WAY])
+        heirs, end = list(chain.heirs(place)), dice.choice([*[SUCCESS] * 3, *ENDS])
+        is_alone = sum(state in UNDER_WAY for state in chain.states) == 1
+        chain.ended([(place, end)])
+        told = chain.advance()
+        if end is SUCCESS and heirs:
+            assert is_alone
+            assert told == Advance(heirs, [], None)
+
+
+def test_a_step_that_is_not_the_only_one_under_way_has_no_heirs() -> None:
+    branches = shape([[], [0], [], [1]])
+    assert list(Chain(branches, [SCHEDULED, WAITING, State.RUNNING, WAITING]).heirs(0)) == []
+    line = Chain(branches, [SCHEDULED, WAITING, SUCCESS, WAITING])
+    assert list(line.heirs(0)) == [1]
+    assert list(Chain(branches, [SCHEDULED, WAITING, SUCCESS, WAITING], is_stopping=True).heirs(0)) == []
+    assert list(Chain(shape([[], [0], [0]], most=1), [SCHEDULED, WAITING, WAITING]).heirs(0)) == []

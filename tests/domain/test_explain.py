@@ -26,11 +26,9 @@ def test_an_expression_without_surprises_has_no_notes() -> None:
 
 
 def test_steps_that_do_not_divide_are_noted() -> None:
-    assert notes("*/7 * * * *", 1) == [
-        "minute */7: does not divide the field evenly, the count restarts with every hour"
-    ]
+    assert notes("*/7 * * * *", 1) == ["uneven: minute 56 → 0 is 4 min"]
     assert "selects only 0" in notes("*/90 * * * *", 1)[0]
-    assert "every month" in notes("0 0 */2 * *", 1)[0]
+    assert "day 1 of every month" in notes("0 0 */2 * *", 1)[0]
 
 
 def test_either_day_is_noted() -> None:

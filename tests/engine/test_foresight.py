@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from ksana.domain.fires import DueJob, Lateness
-from ksana.domain.foresight import Foreseen, Prospect
+from ksana.domain.foresight import Foreseen, Prospect, Sight
 from ksana.domain.policies import MisfireRule, OnUncertain, OverlapRule
-from ksana.domain.ports import Sight, Store
+from ksana.domain.ports import Store
 from ksana.domain.states import Reason, State
 from ksana.engine import foresight
 from ksana.engine.foresight import Foresight

@@ -5,11 +5,13 @@ from datetime import timedelta
 import pytest
 
 from ksana.domain.errors import StoreUnavailable
+from ksana.domain.jobs import TargetSpec
 from ksana.domain.policies import OverlapRule, Retry
 from ksana.domain.states import State
 from ksana.engine.loops import Backoff
 from tests.kit.script import RETRY, Reply
 from tests.kit.world import World
+from tests.stores.builders import a_run, put
 
 MS = timedelta(milliseconds=1)
 
@@ -141,3 +143,19 @@ def test_a_store_that_does_not_answer_is_left_alone_a_little_longer_each_time() 
 async def test_an_engine_that_cannot_join_says_so(world: World) -> None:
     with world.store_away("join"), pytest.raises(StoreUnavailable):
         await world.main.engine.join()
+
+
+async def test_a_node_that_a_chain_keeps_busy_still_finds_what_others_bring_about(world: World) -> None:
+    world.sink.always = Reply(after=300 * MS)
+    nodes = [{"id": f"n{n}", "type": "script", "dependsOn": [f"n{n - 1}"] if n else []} for n in range(20)]
+    async with world.started() as engine:
+        chain = await engine.jobs.create("test", world.spec(target=TargetSpec("chain", {"nodes": nodes})))
+        job = await engine.jobs.create("test", world.spec())
+        await engine.chains.start(chain.id)
+        await world.pass_time("1.1s")
+        # As another node does it, without a word to this one.
+        await put(world.store, a_run(10_000, job.id, kind="script", due_at=world.now, created_at=world.now))
+        added_at = world.now
+        await world.pass_time("1.5s")
+        [delivery] = world.sink.of(10_000)
+        assert delivery.at - added_at <= timedelta(seconds=1)

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 
+from ksana.domain.claims import Claimed
 from ksana.domain.outcomes import SUCCESS, Outcome, Verdict
-from ksana.domain.ports import Claimed
 from ksana.engine.clock import SystemClock
 from ksana.engine.places import Places
 from tests.stores.builders import a_run
@@ -25,7 +25,7 @@ class Desk:
             self.begun.append(claimed.run.id)
             return await attempt(claimed)
 
-        self.places = Places(SystemClock(), (), watched, lambda: None, capacity)
+        self.places = Places(SystemClock(), lambda claimed, now: None, watched, lambda: None, capacity)
 
     def take(self, *ids: int) -> None:
         self.places.take(Claimed(a_run(n), None) for n in ids)

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from ksana.domain.errors import InvalidState, NotFound, StaleLease
-from ksana.domain.items import Item, acked, item_of, lease_token
+from ksana.domain.items import Item, NewItem, acked, item_of, lease_token
 from ksana.domain.jobs import TargetSpec
 from ksana.domain.runs import Run
 from ksana.domain.states import Reason, State
-from ksana.engine.queue_verbs import NewItem, QueueVerbs
+from ksana.engine.queue_verbs import QueueVerbs
 from tests.kit.world import World
 
 LEASE = timedelta(minutes=15)

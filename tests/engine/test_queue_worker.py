@@ -7,12 +7,11 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
-from ksana.domain.items import Item, Report, report_of
+from ksana.domain.items import Item, NewItem, Report, report_of
 from ksana.domain.outcomes import AttemptContext
 from ksana.domain.runs import Run
 from ksana.domain.states import Reason, State
 from ksana.engine.contexts import Contexts
-from ksana.engine.queue_verbs import NewItem
 from ksana.engine.queue_worker import LEASE, QueueWorker
 from ksana.targets.python import PythonTarget
 from ksana.targets.signals import Fail, Retry

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
+from ksana.domain.claims import Claim
 from ksana.domain.errors import InvalidState, NotFound
 from ksana.domain.policies import OverlapRule, Retry
-from ksana.domain.ports import Claim
 from ksana.domain.runs import Run
 from ksana.domain.states import Reason, State
 from tests.kit.script import FAIL, RETRY, WAIT, Reply

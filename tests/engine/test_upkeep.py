@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from ksana.domain.policies import OverlapRule, Retry
 from ksana.domain.states import State
-from ksana.engine.reaper import Upkeep
+from ksana.engine.keeper import Upkeep
 from tests.engine.conftest import Create
 from tests.kit.script import FAIL, RETRY, Reply
 

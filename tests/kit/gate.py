@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ksana.domain.claims import Fired, Turn
 from ksana.domain.errors import StoreUnavailable
-from ksana.domain.ports import Fired, Store, Turn
+from ksana.domain.ports import Store
 
 WRITES = (
     "fire_due",

@@ -15,11 +15,12 @@ import msgspec
 
 from ksana.domain.alerts import AlertQuery, AlertState
 from ksana.domain.callbacks import Word
+from ksana.domain.claims import Claimed
 from ksana.domain.durations import parse_duration
 from ksana.domain.jobs import Job, JobSpec, TargetSpec
 from ksana.domain.moves import Move
 from ksana.domain.policies import Misfire, MisfireRule, Overlap, OverlapRule, Timeouts
-from ksana.domain.ports import Claimed, Hook, Store, Target
+from ksana.domain.ports import Hook, Store, Target
 from ksana.domain.queries import FireRecord, RunQuery
 from ksana.domain.runs import Attempt, Run
 from ksana.domain.schedules import CronSchedule, Every, Once, Schedule
@@ -73,6 +74,8 @@ class Diary:
 
     def on_lost(self, run_ids: Any, now: datetime) -> None:
         self.lost += run_ids
+
+    def on_changed(self, jobs: Any, runs: Any, now: datetime) -> None: ...
 
     def on_store(self, available: bool, error: str) -> None:
         self.store.append(available)
@@ -320,6 +323,7 @@ class World:
                 self._pauses.append(await node.engine.planner.attend())
                 await node.engine.runner.run_once()
                 self._pauses.append(await node.engine.reaper.attend())
+                self._pauses.append(await node.engine.keeper.attend())
                 if self._hooks:
                     self._pauses.append(await node.engine.herald.attend())
             await self._attempts_stand_still()

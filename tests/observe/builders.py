@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from ksana.domain.claims import Claimed
 from ksana.domain.fires import Gap
 from ksana.domain.jobs import Job, TargetSpec
 from ksana.domain.moves import Move
 from ksana.domain.outcomes import Exchange, Verdict
-from ksana.domain.ports import Claimed
 from ksana.domain.runs import Attempt, Run
 from ksana.domain.schedules import Every
 from ksana.domain.states import Reason, State

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from ksana.domain.changes import JobChange
+from ksana.domain.claims import Claimed
 from ksana.domain.errors import StoreUnavailable
 from ksana.domain.jobs import Job
 from ksana.domain.outcomes import Exchange
 from ksana.domain.policies import Priority
-from ksana.domain.ports import Claimed, JobChange, Store
+from ksana.domain.ports import Store
 from ksana.domain.queries import Counts
 from ksana.domain.runs import Run, Trigger
 from ksana.domain.states import Reason, State

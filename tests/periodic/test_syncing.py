@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from ksana import Ksana
+from ksana.domain.audit import AuditQuery
 from ksana.domain.errors import AlreadyExists
 from ksana.domain.jobs import Job, JobSpec, TargetSpec
 from ksana.domain.policies import Retry
@@ -162,3 +163,12 @@ async def test_what_an_older_program_wrote_is_said_anew(shop: Shop) -> None:
     await shop.override(extras={"app": "app", "code": {"schedule": "in words"}}, schedule=CronSchedule("0 3 * * *"))
     await shop.deploy(lambda app: app.cron("0 9 * * *"))
     assert (await shop.job()).schedule == CronSchedule("0 9 * * *")
+
+
+async def test_what_code_brings_along_is_in_the_audit_as_done_by_code(shop: Shop) -> None:
+    await shop.deploy(lambda app: app.cron("0 9 * * *"))
+    await shop.deploy(lambda app: app.cron("0 9 * * *"))
+    await shop.override(enabled=False)
+    await shop.deploy(prune=True)
+    entries = (await shop.engine.store.find_audit(AuditQuery(subject="job"))).items
+    assert [(entry.actor, entry.action) for entry in entries] == [("code", "job.delete"), ("code", "job.create")]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 
-from ksana import Ksana
+from ksana import Ack, Item, Ksana, Retry
 from ksana.domain.outcomes import AttemptContext
-from ksana.targets.signals import Retry
 
 app = Ksana()
 a_while = asyncio.sleep
@@ -66,3 +66,19 @@ def third_time_lucky(run: AttemptContext) -> str:
     if run.attempt < 3:
         raise Retry(message="not yet")
     return "at last"
+
+
+post = Ksana()
+
+
+@post.handler("mail", concurrency=2)
+async def mail(item: Item) -> Ack:
+    if item.payload == "twice" and item.attempt == 0:
+        raise Retry("5m", "not yet")
+    await a_while(90)
+    return Ack(output={"to": item.payload}, next_action_at=item.run_at + timedelta(days=7))
+
+
+@post.handler("memory.verify")
+def verify(item: Item) -> str:
+    return f"{item.object_id} is fine"

@@ -129,3 +129,24 @@ def test_what_cannot_be_is_refused(ksana: Rehearsal) -> None:
         ksana.load("tests.pytest_plugin.app:reports")
     with pytest.raises(AssertionError, match="not run yet"):
         _ = ksana.runs("j").last
+
+
+def test_handlers_see_to_items_in_the_time_of_the_test(ksana: Rehearsal) -> None:
+    ksana.load("tests.pytest_plugin.app:post", at="2026-03-27T05:00:00Z")
+    items = [ksana.enqueue("mail", n) for n in ("one", "two", "three")]
+    assert [item.state for item in items] == [State.RUNNING, State.RUNNING, State.SCHEDULED]
+    ksana.advance("90s")
+    assert [item.ok for item in items] == [True, True, False]
+    ksana.advance("90s")
+    assert (items[2].output, items[2].next_action_at) == ({"to": "three"}, items[2].run_at + timedelta(days=7))
+    late = ksana.enqueue("mail", "twice", delay="1h")
+    ksana.advance("1h")
+    assert (late.state, late.error, late.attempt) == (State.RETRYING, "not yet", 1)
+    ksana.advance("6m30s")
+    assert late.ok
+    about = ksana.enqueue_action("memory", "m_1", "verify", ksana.now + timedelta(days=1))
+    other = ksana.enqueue("nobody", 1)
+    ksana.advance("23h")
+    assert about.state is State.SCHEDULED
+    ksana.advance("1h")
+    assert (about.output, other.state) == ("m_1 is fine", State.SCHEDULED)

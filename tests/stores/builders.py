@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
+from ksana.domain.claims import Claim, Claimed, Turn
 from ksana.domain.fires import DueJob, Fire, Gap
 from ksana.domain.jobs import Job, TargetSpec
 from ksana.domain.moves import Move, advance
 from ksana.domain.outcomes import Exchange, Verdict
 from ksana.domain.policies import Overlap, OverlapRule
-from ksana.domain.ports import Claim, Claimed, Store, Turn
+from ksana.domain.ports import Store
 from ksana.domain.runs import Attempt, Run
 from ksana.domain.schedules import Every
 from ksana.domain.states import Event, Reason

@@ -7,11 +7,15 @@ import msgspec
 
 from ksana.domain.alerts import Alert, AlertState
 from ksana.domain.archive import Section, Standing, key_of
+from ksana.domain.audit import AuditEntry
 from ksana.domain.callbacks import CallbackRecord, CallbackStatus, Progress
 from ksana.domain.idempotency import IdempotencyRecord
+from ksana.domain.items import Item, new_item, stored_queue
 from ksana.domain.jobs import Job, TargetSpec
 from ksana.domain.keys import Scope, StoredKey
+from ksana.domain.limits import QueueSettings, Rate
 from ksana.domain.moves import Kept
+from ksana.domain.objects import Epistemic, Gate, GovernedObject, Risk, UnknownType
 from ksana.domain.outcomes import Verdict
 from ksana.domain.plans import new_child
 from ksana.domain.policies import Priority
@@ -103,6 +107,36 @@ def everything() -> Everything:
             IdempotencyRecord("v2:key", "\U0001f680", b"f", 202, b"", NOW),
             IdempotencyRecord("jobs", "\uffee", b"f", 202, b"", NOW),
         ],
+        Section.OBJECTS: _objects(),
+        Section.QUEUES: [
+            QueueSettings(queue=stored_queue("mail"), is_paused=True, reason="zu spät ☕", updated_at=NOW),
+            QueueSettings(
+                queue=stored_queue("später"),
+                version=7,
+                concurrency=3,
+                rate=Rate(100, timedelta(seconds=1.5)),
+                key_concurrency=1,
+                key_rate=Rate(2**31, HOUR),
+                updated_at=NOW + HOUR,
+            ),
+        ],
+        Section.AUDIT: [
+            AuditEntry(id=2, at=NOW + HOUR, actor="CI 🚀", action="create", subject="job", subject_id="1", after=b"{}"),
+            AuditEntry(
+                id=11,
+                at=NOW,
+                actor="loopback",
+                action="change",
+                subject="object",
+                subject_id="memory/1",
+                reason="läuft ☕",
+                before=LARGE,
+                after=b'{"a": "\xc3\xa4"}',
+                evidence="aud_1",
+                request_id="r" * 26,
+            ),
+            AuditEntry(id=1_000_000_000_000, at=NOW, actor="", action="delete", subject="job", subject_id="1"),
+        ],
     }
     return {section: sorted(items, key=lambda item: key_of(section, item)) for section, items in things.items()}
 
@@ -158,8 +192,43 @@ def _runs() -> list[Run]:
             priority=Priority.HIGH,
             queue="später",
         ),
+        *_items(),
         a_run(1_000_000_000_000, 100, slot_at=NOW - HOUR),
     ]
+
+
+def _objects() -> list[GovernedObject]:
+    return [
+        GovernedObject(type="memory", id="1", created_at=NOW, updated_at=NOW),
+        GovernedObject(
+            type="memory",
+            id="10/ä 🚀",
+            version=2**40,
+            risk=Risk.HIGH,
+            epistemic=Epistemic.UNCERTAIN,
+            unknown=UnknownType.ONTIC,
+            budget=0,
+            verified=5,
+            cap=1,
+            tried=7,
+            gates={"persona": Gate.LIMIT, "cognition": Gate.PASS},
+            next_action_at=NOW + HOUR,
+            evidence="aud_1",
+            attributes={"deep": [1, None, "ü", 2.5], "empty": {}},
+            created_at=NOW,
+            updated_at=NOW + SECOND,
+        ),
+        # As texts with what is between them, these two would be in another order.
+        GovernedObject(type="memory-old", id="1", created_at=NOW, updated_at=NOW),
+    ]
+
+
+def _items() -> list[Run]:
+    """Items about something: one waits, one is held."""
+    ready = new_item(30, "mail", Item({"n": 1}), NOW, due_at=NOW, type="memory.verify", subject="memory/1")
+    held = new_item(31, "mail", Item(), NOW, due_at=NOW, subject="Schlüssel ☕")
+    out = {"state": State.RUNNING, "epoch": 1, "attempt": 1, "holder": "w 1", "deadline_at": NOW + HOUR}
+    return [ready, msgspec.structs.replace(held, **out)]
 
 
 def _family() -> list[Run]:

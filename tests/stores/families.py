@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from ksana.domain.claims import Turn
 from ksana.domain.jobs import Job, TargetSpec
 from ksana.domain.moves import Branch, Move, advance
 from ksana.domain.outcomes import Verdict
 from ksana.domain.plans import CHAIN, ChainPlan, JobPlan, MapPlan, Plan, begun, new_child, shape_of_plan, write_plan
-from ksana.domain.ports import Store, Turn
+from ksana.domain.ports import Store
 from ksana.domain.runs import Run
 from ksana.domain.states import Event, Reason, State
 from tests.stores.builders import NOW, a_claim, a_job, a_move, a_run, an_attempt, get, put

@@ -8,15 +8,18 @@ from typing import Any
 import msgspec
 
 from ksana.domain.chains import Chain
+from ksana.domain.changes import CursorMoved, JobChange
+from ksana.domain.claims import Claim, Claimed, Fired, Turn
 from ksana.domain.errors import AlreadyExists, NotFound, VersionConflict
 from ksana.domain.fires import DueJob, Fire, Gap
 from ksana.domain.idempotency import IdempotencyRecord, IdempotencyReplay
 from ksana.domain.jobs import Job
 from ksana.domain.keys import StoredKey
 from ksana.domain.moves import Kept, Move, advance
+from ksana.domain.nodes import Heartbeat, NodeInfo
 from ksana.domain.plans import read_plan, shape_of_plan
-from ksana.domain.ports import Claim, Claimed, CursorMoved, Fired, Heartbeat, JobChange, NodeInfo, Retention, Turn
 from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, RunQuery
+from ksana.domain.retention import Retention
 from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import AT_REST, CLAIMABLE, FINAL, Event, Reason, State
 from ksana.domain.steering import Family, Steer, ended, is_branched
@@ -333,6 +336,7 @@ class ModelStore:
             and self._job_matches(run, query)
         ]
         rest = [run for run in found if query.before_id is None or run.id < query.before_id]
+        rest = [run for run in rest if query.after_id is None or run.id > query.after_id]
         page = _page(rest, query.sort.value, query.descending, query.offset, query.limit)
         return Page(page.items, len(found))
 

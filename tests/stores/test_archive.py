@@ -37,8 +37,9 @@ async def test_no_table_is_forgotten(sqlite_stores: MakeStore, tmp_path: Path) -
     await store.open()
     await fill(store)
     await store.close()
-    # What is left empty by everything there is has no section; these live and die with the nodes.
-    assert _tables(tmp_path / "ksana.db", is_empty=True) == {"ksana_nodes", "ksana_taken"}
+    # What is left empty by everything there is has no section: the first two live and die with the nodes, and buckets
+    # tell of moments.
+    assert _tables(tmp_path / "ksana.db", is_empty=True) == {"ksana_nodes", "ksana_taken", "ksana_buckets"}
     assert len(_tables(tmp_path / "ksana.db", is_empty=False)) > len(CARRIED)
 
 

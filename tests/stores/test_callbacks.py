@@ -7,7 +7,8 @@ from typing import Any
 from ksana.domain.alerts import Alert, AlertQuery
 from ksana.domain.callbacks import LEDGER_LENGTH, CallbackRecord, CallbackStatus, Heard, Progress
 from ksana.domain.moves import Move, call_back, put_off
-from ksana.domain.ports import Retention, Store
+from ksana.domain.ports import Store
+from ksana.domain.retention import Retention
 from ksana.domain.runs import Run
 from ksana.domain.states import Event, Reason, State
 from tests.stores.builders import (

@@ -10,13 +10,15 @@ from ksana.domain.alerts import AlertQuery
 from ksana.domain.archive import Section
 from ksana.domain.callbacks import CallbackRecord, CallbackStatus, Heard
 from ksana.domain.chains import Shape
+from ksana.domain.changes import JobChange
 from ksana.domain.errors import InvalidState, NotFound
 from ksana.domain.graph import Step
 from ksana.domain.moves import Kept, Move
 from ksana.domain.outcomes import Verdict
 from ksana.domain.plans import ChainPlan, JobPlan, MapPlan, shape_of_plan
-from ksana.domain.ports import JobChange, Retention, Store
+from ksana.domain.ports import Store
 from ksana.domain.queries import RunQuery
+from ksana.domain.retention import Retention
 from ksana.domain.states import UNSTARTED, Event, Reason, State
 from ksana.domain.steering import (
     Family,

@@ -4,11 +4,12 @@ import asyncio
 
 import pytest
 
-from ksana.domain.errors import ConcurrencyLimit, NotFound
+from ksana.domain.claims import Fired
+from ksana.domain.errors import AlreadyExists, ConcurrencyLimit, NotFound
 from ksana.domain.fires import DueJob, Fire
 from ksana.domain.idempotency import IdempotencyClaim, IdempotencyReplay
 from ksana.domain.jobs import Job
-from ksana.domain.ports import Fired, Store
+from ksana.domain.ports import Store
 from ksana.domain.queries import RunQuery
 from ksana.domain.runs import Run
 from ksana.domain.states import Reason, State
@@ -214,6 +215,15 @@ async def test_a_run_is_made_from_its_job_and_the_number_of_unfinished_runs(stor
 async def test_a_run_of_a_job_that_is_not_there_is_refused(store: Store) -> None:
     with pytest.raises(NotFound, match="404"):
         await store.add_run(404, lambda job, active: a_run(1, 404))
+
+
+async def test_a_slot_that_has_a_run_takes_none_that_is_filled_in(store: Store) -> None:
+    await store.add_jobs([a_job(1)])
+    await store.add_run(1, lambda job, active: a_run(1, slot_at=NOW))
+    with pytest.raises(AlreadyExists):
+        await store.add_run(1, lambda job, active: a_run(2, slot_at=NOW))
+    await store.add_run(1, lambda job, active: a_run(3, slot_at=NOW + SECOND))
+    assert {run.id for run in await store.get_runs([1, 2, 3])} == {1, 3}
 
 
 async def test_a_refusal_by_the_maker_leaves_nothing_behind(store: Store) -> None:

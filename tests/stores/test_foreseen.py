@@ -6,11 +6,12 @@ from datetime import datetime
 
 import msgspec
 
+from ksana.domain.changes import JobChange
 from ksana.domain.fires import DueJob, Lateness
-from ksana.domain.foresight import Births, Foreseen, Prospect, foresee
+from ksana.domain.foresight import Births, Foreseen, Prospect, Sight, foresee
 from ksana.domain.jobs import Job
 from ksana.domain.policies import Priority
-from ksana.domain.ports import JobChange, Sight, Store
+from ksana.domain.ports import Store
 from ksana.domain.queries import RunQuery
 from ksana.domain.states import State
 from tests.domain.test_fires import Counting

@@ -26,8 +26,9 @@ from ksana.domain.items import (
     stored_queue,
 )
 from ksana.domain.policies import Priority
-from ksana.domain.ports import Retention, Store
+from ksana.domain.ports import Store
 from ksana.domain.queries import ErrorGroup, QueueCounts, RunQuery
+from ksana.domain.retention import Retention
 from ksana.domain.runs import Run
 from ksana.domain.states import State
 from tests.stores.builders import HOUR, NOW, SECOND, a_claim, get
@@ -64,35 +65,35 @@ async def test_items_are_handed_out_once_in_the_order_of_due_instant_then_priori
         an_item(5),
         an_item(6, -SECOND * 2, Priority.LOW),
     )
-    first = await store.pull(a_pull(3))
+    first = (await store.pull(a_pull(3))).runs
     assert [run.id for run in first] == [6, 3, 2]
     assert first[0] == await get(store, 6)
     assert (first[0].state, first[0].attempt, first[0].holder, first[0].node_id) == (State.RUNNING, 1, "w1", None)
     assert (first[0].deadline_at, item_of(first[0]).payload) == (NOW + HOUR, {"n": 6})
-    assert [run.id for run in await store.pull(a_pull())] == [4, 5]
-    assert await store.pull(a_pull()) == []
-    assert [run.id for run in await store.pull(a_pull(now=NOW + SECOND))] == [1]
+    assert [run.id for run in (await store.pull(a_pull())).runs] == [4, 5]
+    assert (await store.pull(a_pull())).runs == []
+    assert [run.id for run in (await store.pull(a_pull(now=NOW + SECOND))).runs] == [1]
     assert (await store.turn([], a_claim())).claimed == []
 
 
 async def test_by_age_a_priority_is_a_head_start_and_nobody_starves(store: Store) -> None:
     await fill(store, an_item(1, -HOUR, Priority.LOW), an_item(2, -SECOND, Priority.HIGH), an_item(3, -SECOND * 9))
-    assert [run.id for run in await store.pull(a_pull(order=PullOrder.AGE))] == [1, 2, 3]
+    assert [run.id for run in (await store.pull(a_pull(order=PullOrder.AGE))).runs] == [1, 2, 3]
 
 
 async def test_only_the_types_that_are_wanted_are_handed_out(store: Store) -> None:
     await fill(store, an_item(1, type="a.x"), an_item(2, type="b.y"), an_item(3), an_item(4, type="b.y"))
-    assert [run.id for run in await store.pull(a_pull(types=("b.y", "c.z")))] == [2, 4]
-    assert [run.id for run in await store.pull(a_pull())] == [1, 3]
+    assert [run.id for run in (await store.pull(a_pull(types=("b.y", "c.z")))).runs] == [2, 4]
+    assert [run.id for run in (await store.pull(a_pull())).runs] == [1, 3]
 
 
 async def test_a_key_is_used_once_for_ever(store: Store) -> None:
     assert await store.enqueue([keyed(an_item(1), "k"), keyed(an_item(2), "l"), keyed(an_item(3), "k")]) == [1, 2, 1]
-    assert [run.id for run in await store.pull(a_pull())] == [1, 2]
+    assert [run.id for run in (await store.pull(a_pull())).runs] == [1, 2]
     late = NOW + 1000 * HOUR
     await store.prune(Retention(late, late, 0, 100))
     assert await store.enqueue([keyed(an_item(4), "l"), keyed(an_item(5), "m")]) == [2, 5]
-    assert [run.id for run in await store.pull(a_pull())] == [5]
+    assert [run.id for run in (await store.pull(a_pull())).runs] == [5]
 
 
 async def test_of_pulls_and_enqueues_at_once_each_item_goes_to_one(store: Store, reopen: Reopen) -> None:
@@ -101,17 +102,17 @@ async def test_of_pulls_and_enqueues_at_once_each_item_goes_to_one(store: Store,
     assert len({id for [id] in await asyncio.gather(*same)}) == 1
     await fill(store, *[an_item(n) for n in range(1, 61)])
     pulls = [stores[i % 3].pull(a_pull(7, holder=f"w{i}")) for i in range(10)]
-    handed_out = [run.id for runs in await asyncio.gather(*pulls) for run in runs]
-    handed_out += [run.id for run in await store.pull(a_pull())]
+    handed_out = [run.id for each in await asyncio.gather(*pulls) for run in each.runs]
+    handed_out += [run.id for run in (await store.pull(a_pull())).runs]
     assert len(handed_out) == len(set(handed_out)) == 61
 
 
 async def test_what_is_given_back_can_be_pulled_again_and_a_lapsed_lease_shows(store: Store) -> None:
     await fill(store, an_item(1), an_item(2))
-    one, two = await store.pull(a_pull())
+    one, two = (await store.pull(a_pull())).runs
     assert one == pulled(an_item(1), a_pull())
     await store.turn([released(one, NOW)])
-    [again] = await store.pull(a_pull(holder="w2"))
+    [again] = (await store.pull(a_pull(holder="w2"))).runs
     assert (again.id, again.attempt, again.failures, again.holder) == (1, 2, 0, "w2")
     assert {claimed.run.id for claimed in await store.lapsed(NOW + HOUR, 10)} == {1, 2}
     assert await store.lapsed(NOW + HOUR - SECOND, 10) == []
@@ -120,13 +121,13 @@ async def test_what_is_given_back_can_be_pulled_again_and_a_lapsed_lease_shows(s
 
 async def test_work_begins_by_our_clock_whatever_the_worker_takes_the_time_to_be(store: Store) -> None:
     await fill(store, an_item(1, HOUR))
-    [held] = await store.pull(a_pull(now=NOW + 2 * HOUR, at=NOW))
+    [held] = (await store.pull(a_pull(now=NOW + 2 * HOUR, at=NOW))).runs
     assert (held.started_at, await get(store, 1)) == (NOW, held)
 
 
 async def test_what_a_worker_tells_is_kept_and_what_is_put_back_may_carry_something_else(store: Store) -> None:
     await fill(store, an_item(1), an_item(2))
-    one, two = await store.pull(a_pull())
+    one, two = (await store.pull(a_pull())).runs
     longer = extended(one, NOW + 2 * HOUR, Report({"done": 3}))
     await store.turn([longer, acked(two, NOW, b'"out"', Report(None, "aud_1", NOW))])
     kept = await store.kept([1, 2])
@@ -136,7 +137,7 @@ async def test_what_a_worker_tells_is_kept_and_what_is_put_back_may_carry_someth
     back = redriven(dead.run, NOW, NOW + SECOND, Item("other", 7))
     await store.turn([dead])
     await store.turn([back])
-    [again] = await store.pull(a_pull(now=NOW + SECOND))
+    [again] = (await store.pull(a_pull(now=NOW + SECOND))).runs
     assert (again.id, item_of(again), again.error) == (1, Item("other", 7), "no")
     assert await get(store, 1) == again
 
@@ -145,7 +146,7 @@ async def test_queues_are_counted_and_dead_letters_grouped_by_their_error(store:
     assert (await store.queue_counts(NOW), await store.dead_by_error(None, 10)) == ([], [])
     sms = [new_item(n, "sms", Item(), NOW, due_at=NOW) for n in (20, 21)]
     await fill(store, *[an_item(n, n * SECOND) for n in range(6)][1:], an_item(9, HOUR, Priority.LOW), *sms)
-    held = await store.pull(a_pull(3, now=NOW + 3 * SECOND))
+    held = (await store.pull(a_pull(3, now=NOW + 3 * SECOND))).runs
     buried = [failed(_last(run), NOW + run.id * SECOND, f"error {run.id % 2}") for run in held]
     await store.turn(buried)
     await store.pull(a_pull(1, now=NOW + 9 * SECOND))
@@ -167,7 +168,7 @@ def _last(run: Run) -> Run:
 
 async def test_items_are_found_by_queue_type_holder_and_error(store: Store) -> None:
     await fill(store, an_item(1, type="a.x"), an_item(2, type="b.y"), new_item(3, "sms", Item(), NOW, due_at=NOW))
-    one, _ = await store.pull(a_pull(holder="w9"))
+    one, _ = (await store.pull(a_pull(holder="w9"))).runs
     await store.turn([failed(one, NOW, "Time is up (50%)")])
     asked: list[tuple[dict[str, Any], list[int]]] = [
         ({"queue": QUEUE}, [2, 1]),

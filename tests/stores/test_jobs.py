@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from ksana.domain.changes import CursorMoved, JobChange
 from ksana.domain.errors import AlreadyExists, NotFound, VersionConflict
 from ksana.domain.idempotency import IdempotencyClaim, IdempotencyReplay
 from ksana.domain.jobs import Job, TargetSpec
@@ -20,7 +21,7 @@ from ksana.domain.policies import (
     RetryStrategy,
     Timeouts,
 )
-from ksana.domain.ports import CursorMoved, JobChange, Store
+from ksana.domain.ports import Store
 from ksana.domain.queries import JobQuery
 from ksana.domain.schedules import CronSchedule, Every, Once
 from ksana.domain.states import AT_REST, UNSTARTED, Reason, State

@@ -5,17 +5,23 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
 import pytest
 
+from ksana.domain.audit import AuditEntry
+from ksana.domain.items import Enqueued, Item, Pull, new_item, stored_queue
+from ksana.domain.limits import QueueSettings
 from ksana.domain.ports import Store
 from ksana.domain.states import Event
-from ksana.stores.sql import firing, turns
+from ksana.stores.sql import firing, limits, turns
 from ksana.stores.sql.catalog import Catalog
+from ksana.stores.sql.due_items import DueItems
 from ksana.stores.sql.families import Families
 from ksana.stores.sql.moving import apply_moves, prepare
 from ksana.stores.sql.store import SqlStore
-from ksana.stores.sql.tx import Step
+from ksana.stores.sql.tx import Step, Tx
 from tests.stores.builders import (
+    HOUR,
     NOW,
     a_claim,
     a_job,
@@ -109,3 +115,27 @@ async def test_an_open_move_holds_up_no_other_move(nodes: tuple[SqlStore, Store]
     async with held_open(one, lambda tx: apply_moves(tx, prepare(moves[::2]))):
         async with asyncio.timeout(DEADLINE):
             assert (await other.turn(moves[1::2], a_claim())).lost == frozenset()
+
+
+async def test_a_queue_that_is_locked_shows_as_set_and_holds_up_no_other(nodes: tuple[SqlStore, Store]) -> None:
+    one, other = nodes
+    assert isinstance(other, SqlStore)
+    # Names of this test alone, as above.
+    mail, sms = stored_queue("mail 7"), stored_queue("sms 7")
+    settings = QueueSettings(queue=mail, concurrency=5, updated_at=NOW)
+    entry = AuditEntry(id=1, at=NOW, actor="", action="", subject="queue", subject_id="mail 7")
+    await one.set_queue(settings, entry)
+    runs = [new_item(n, queue, Item(), NOW, due_at=NOW) for n, queue in ((7001, "mail 7"), (7002, "sms 7"))]
+    await one.enqueue([Enqueued(run) for run in runs])
+    pull = Pull(queue=sms, now=NOW, limit=5, holder="w", until=NOW + HOUR)
+    async with held_open(one, lambda tx: limits.lock_limits(tx, mail)) as locked:
+        async with asyncio.timeout(DEADLINE):
+            looked = await other._database.write(lambda tx: look(tx, msgspec.structs.replace(pull, queue=mail)))
+            assert [run.id for run in (await other.pull(pull)).runs] == [7002]
+    assert locked.settings == settings
+    assert looked == ([7001], True)
+
+
+async def look(tx: Tx, pull: Pull) -> tuple[list[int], bool]:
+    items = DueItems(tx, pull)
+    return [run.id for run in await items.page()], items.is_queue_set

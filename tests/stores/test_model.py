@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 
+from ksana.domain.changes import JobChange
+from ksana.domain.claims import Claim, Claimed
 from ksana.domain.errors import KsanaError
 from ksana.domain.fires import DueJob, Fire, Lateness, decide
 from ksana.domain.idempotency import IdempotencyRecord, IdempotencyReplay
@@ -17,8 +19,9 @@ from ksana.domain.moves import Branch, Move, advance
 from ksana.domain.outcomes import Exchange, Verdict
 from ksana.domain.plans import ChainPlan, JobPlan, Plan, begun, new_child, read_plan, shape_of_plan, write_plan
 from ksana.domain.policies import Misfire, MisfireRule, Overlap, OverlapRule, Priority
-from ksana.domain.ports import Claim, Claimed, JobChange, Retention, Store
+from ksana.domain.ports import Store
 from ksana.domain.queries import JobQuery, JobSort, RunQuery, RunSort
+from ksana.domain.retention import Retention
 from ksana.domain.runs import Attempt, Run, Trigger
 from ksana.domain.schedules import Every
 from ksana.domain.states import AT_REST, FINAL, TABLE, UNSTARTED, Event, Reason, State
@@ -37,8 +40,8 @@ from tests.stores.model import ModelStore
 
 T = TypeVar("T")
 
-STEPS = 200
-LIVES = 3
+STEPS = 140
+LIVES = 2
 EXPLORE = os.environ.get("KSANA_TEST_EXPLORE") == "1"
 NAMES = ["Report", "report_2", "100%", "Größe", "GRÖSSE", "任务", "a b", "a\\b", "🚀 Rocket"]
 TAGS = ["red", "Red", "blau", "🚀"]
@@ -417,6 +420,7 @@ class Life:
             since=since,
             until=maybe([self.now, self.now - MINUTE]),
             before_id=maybe(self.runs, 0.2),
+            after_id=maybe(self.runs, 0.2),
             sort=pick(list(RunSort)),
             descending=pick([True, False]),
             offset=pick([0, 1]),

@@ -2,7 +2,9 @@
 
 import asyncio
 
-from ksana.domain.ports import NodeInfo, Retention, Store
+from ksana.domain.nodes import NodeInfo
+from ksana.domain.ports import Store
+from ksana.domain.retention import Retention
 from ksana.domain.states import Event, State
 from tests.stores.builders import (
     HOUR,

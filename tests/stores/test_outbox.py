@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from ksana.domain.alerts import Alert, AlertQuery, AlertState
-from ksana.domain.ports import Retention, Store
+from ksana.domain.ports import Store
+from ksana.domain.retention import Retention
 from ksana.domain.runs import Run
 from ksana.domain.states import Event, State
 from tests.stores.builders import HOUR, MINUTE, NOW, SECOND, a_job, a_move, a_run, claim, get, put

@@ -29,7 +29,7 @@ async def test_the_table_of_the_document_can_be_read(store: Store) -> None:
     free = [new_item(n, "mail", Item({"n": [n, "'\""]}), NOW, due_at=NOW) for n in (2, 3)]
     await store.enqueue([Enqueued(run) for run in (about, *free)])
     pull = Pull(queue=stored_queue("mail"), now=NOW, limit=9, holder="w", until=NOW + HOUR)
-    two, three = await store.pull(pull)
+    two, three = (await store.pull(pull)).runs
     await store.turn([acked(two, NOW), failed(three, NOW, "no", delay=timedelta(seconds=300))])
 
     text = f"SELECT {', '.join(COLUMNS.split())} FROM jobs ORDER BY job_id"

@@ -3,10 +3,11 @@
 from contextlib import suppress
 from typing import Any
 
+from ksana.domain.changes import JobChange
 from ksana.domain.errors import InvalidArgument
 from ksana.domain.fires import DueJob
 from ksana.domain.jobs import TargetSpec
-from ksana.domain.ports import JobChange, Store
+from ksana.domain.ports import Store
 from ksana.domain.queries import JobQuery, JobSort, RunQuery, RunSort
 from ksana.domain.runs import Run, Trigger
 from ksana.domain.states import Reason, State
@@ -131,6 +132,13 @@ RUN_FILTERS: list[tuple[dict[str, Any], list[int]]] = [
     ({"since": NOW + SECOND, "until": NOW + HOUR}, [2]),
     ({"before_id": 4}, [3, 2, 1]),
     ({"before_id": 4, "limit": 1}, [3]),
+    ({"after_id": 2}, [5, 4, 3]),
+    ({"after_id": 2, "descending": False, "limit": 1}, [3]),
+    ({"after_id": 1, "before_id": 4, "job_id": 1}, [3, 2]),
+    ({"after_id": 1, "is_child": False, "descending": False}, [4, 5]),
+    ({"after_id": 2, "sort": RunSort.ENDED, "states": frozenset({State.SUCCESS, State.FAILED})}, [3]),
+    ({"after_id": 1, "descending": False, "offset": 1, "limit": 2}, [3, 4]),
+    ({"job_id": 1, "counted": False, "limit": 2}, [3, 2]),
     ({"sort": RunSort.DUE}, [5, 3, 2, 1, 4]),
     ({"sort": RunSort.DUE, "descending": False}, [4, 1, 2, 3, 5]),
     ({"sort": RunSort.ENDED}, [2, 3, 5, 4, 1]),

@@ -6,10 +6,11 @@ from typing import Any
 
 import msgspec
 
+from ksana.domain.changes import JobChange
 from ksana.domain.fires import DueJob, Fire, admit_manual
 from ksana.domain.jobs import Job
 from ksana.domain.policies import OverlapRule
-from ksana.domain.ports import JobChange, Store
+from ksana.domain.ports import Store
 from ksana.domain.queries import RunQuery
 from ksana.domain.runs import Run
 from ksana.domain.states import Event, Reason, State

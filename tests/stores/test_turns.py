@@ -7,10 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from ksana.domain.changes import JobChange
+from ksana.domain.claims import Turn
 from ksana.domain.moves import Move, advance
 from ksana.domain.outcomes import Verdict
 from ksana.domain.policies import Priority
-from ksana.domain.ports import JobChange, Store, Turn
+from ksana.domain.ports import Store
 from ksana.domain.queries import RunQuery
 from ksana.domain.runs import Run, Trigger
 from ksana.domain.states import Event, Reason, State

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from ksana.domain.idempotency import IdempotencyRecord
-from ksana.domain.ports import Retention, Store
+from ksana.domain.ports import Store
 from ksana.domain.queries import Minute, RunQuery
+from ksana.domain.retention import Retention
 from ksana.domain.runs import Run
 from ksana.domain.states import FINAL, Event, State
 from tests.stores.builders import (

@@ -217,6 +217,20 @@ async def test_a_function_cannot_change_the_stored_config(way: Way) -> None:
 
 
 @both_ways
+async def test_nothing_within_the_stored_arguments_can_be_changed(way: Way) -> None:
+    def spoil(deep: dict[str, Any], *, pair: tuple[list[int], int]) -> None:
+        deep["rows"][0]["n"] = 2
+        deep["rows"].append(None)
+        pair[0].clear()
+
+    target = PythonTarget({"it": way(spoil)})
+    config = {"function": "it", "args": [{"rows": [{"n": 1}]}], "kwargs": {"pair": ([1], 2)}}
+    assert await target.execute(attempt_context(), config) is SUCCESS
+    assert config == {"function": "it", "args": [{"rows": [{"n": 1}]}], "kwargs": {"pair": ([1], 2)}}
+    await target.close()
+
+
+@both_ways
 async def test_context_variables_reach_the_function_and_its_changes_stay_there(way: Way) -> None:
     def swap() -> str:
         found = customer.get()
@@ -328,8 +342,8 @@ async def test_a_plain_function_is_told_that_it_was_given_up() -> None:
     answers: list[bool] = []
 
     def work() -> None:
+        answers.append(cancelled())
         with probe:
-            answers.append(cancelled())
             answers.append(cancelled(within=timedelta(seconds=_DEADLINE)))
 
     target = PythonTarget({"it": work})

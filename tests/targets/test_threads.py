@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -56,6 +57,65 @@ async def test_no_more_threads_work_than_the_size_allows() -> None:
 
     await asyncio.gather(*(answer(threads.submit(note)) for _ in range(200)))
     assert 1 <= len(seen) <= 2
+    threads.close()
+
+
+async def test_calls_that_block_are_spread_over_all_threads() -> None:
+    threads = Threads[str](3, 8)
+    blocks = [Block() for _ in range(3)]
+    # None of them yields to the loop, so they are all there before a thread has come.
+    tickets = [threads.submit(block) for block in blocks]
+    for block in blocks:
+        await block.begins()
+    assert len({block.thread for block in blocks}) == 3
+    for block in blocks:
+        block.released.set()
+    assert await asyncio.gather(*map(answer, tickets)) == ["late"] * 3
+    threads.close()
+
+
+async def test_a_short_call_does_not_wait_behind_one_that_blocks() -> None:
+    threads = Threads[str](2, 8)
+    for _ in range(50):
+        block = Block()
+        blocking, short = threads.submit(block), threads.submit(lambda: "prompt")
+        assert await answer(short) == "prompt"
+        block.released.set()
+        assert await answer(blocking) == "late"
+    threads.close()
+
+
+async def test_answers_that_come_while_the_loop_is_busy_are_brought_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, brought = asyncio.get_running_loop(), 0
+    call = loop.call_soon_threadsafe
+
+    def count(*args: Any, **kwargs: Any) -> asyncio.Handle:
+        nonlocal brought
+        brought += 1
+        return call(*args, **kwargs)
+
+    monkeypatch.setattr(loop, "call_soon_threadsafe", count)
+    threads = Threads[str](1, 8)
+    tickets = [threads.submit(lambda: "done") for _ in range(100)]
+    last = Block()
+    last.released.set()
+    tickets.append(threads.submit(last))
+    # The loop stands still meanwhile.
+    assert last.has_begun.wait(_DEADLINE)
+    assert await asyncio.gather(*map(answer, tickets)) == ["done"] * 100 + ["late"]
+    # The last answer may come after the loop has looked.
+    assert brought <= 2
+    threads.close()
+
+
+async def test_every_answer_arrives_when_many_threads_and_the_loop_are_busy_at_once() -> None:
+    threads = Threads[str](8, 8)
+
+    async def ask_often(name: str) -> list[str]:
+        return [await answer(threads.submit(lambda n=n: f"{name}{n}")) for n in range(40)]  # type: ignore[misc]
+
+    answers = await asyncio.gather(*(ask_often(name) for name in "abcdefghijklmnop"))
+    assert answers == [[f"{name}{n}" for n in range(40)] for name in "abcdefghijklmnop"]
     threads.close()
 
 

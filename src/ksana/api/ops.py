@@ -1,7 +1,8 @@
-"""The surface for operators and their machines: health, readiness, metrics, version."""
+"""The surface for operators and their machines: health, readiness, metrics, and a guide for language models."""
 
 from __future__ import annotations
 
+from importlib import resources
 from typing import Any
 
 import msgspec
@@ -63,6 +64,12 @@ async def metrics(call: Call[None, None]) -> Reply:
     return Reply(body, 200, media_type=media_type)
 
 
+async def llms(call: Call[None, None]) -> Reply:
+    """What a language model should know before it calls anything here."""
+    text = (resources.files("ksana.api") / "llms.txt").read_bytes()
+    return Reply(text, 200, {"Cache-Control": "no-cache"}, "text/plain; charset=utf-8")
+
+
 async def _unwell(services: Services, request_id: str) -> Reply | None:
     try:
         await services.engine.check_store()
@@ -95,5 +102,6 @@ def surface() -> Surface:
             summary="Prometheus metrics",
             errors=(NotFound,),
         ),
+        Route("GET", "/llms.txt", llms, PUBLIC, media_type="text/plain", hidden=True),
     ]
     return Surface("ops", routes, summary="Health and metrics", strict_query=False)

@@ -31,7 +31,7 @@ def serve(functions: str | None, config_path: Path | None, **flags: Any) -> None
     start_logging(settings)
     from ksana.app import serve as serve_node
 
-    found = _functions(functions)
+    found = _mapping(functions, _found(functions))
     _run(lambda stop: serve_node(settings, stop, found))
 
 
@@ -43,18 +43,27 @@ def serve(functions: str | None, config_path: Path | None, **flags: Any) -> None
 def worker(functions: str | None, queues: tuple[str, ...], config_path: Path | None, **flags: Any) -> None:
     """Start a node without an HTTP server, which shares the work of the store.
 
-    FUNCTIONS is MODULE:NAME of a mapping from names to Python functions that `python` jobs may call. They also see to
-    the items that wait in the queues: the one called like an item's type does it, else the one called like its queue.
+    FUNCTIONS is MODULE:NAME of an app, `app = Ksana(…)`, whose jobs and handlers are run where it keeps them, unless
+    options say otherwise; with --queue, only those of these queues.
+
+    Or it is a mapping from names to Python functions that `python` jobs may call. They also see to the items that wait
+    in the queues: the one called like an item's type does it, else the one called like its queue.
     """
+    from ksana.embedded import Ksana
+
+    found = _found(functions)
+    if isinstance(found, Ksana):
+        found.work(*queues, config=config_path, **flags)
+        return
     settings = settings_from(config_path, **flags)
     start_logging(settings)
     from ksana.app import work
 
-    found = _functions(functions)
-    _run(lambda stop: work(settings, stop, found, queues))
+    mapping = _mapping(functions, found)
+    _run(lambda stop: work(settings, stop, mapping, queues))
 
 
-def _functions(reference: str | None) -> Mapping[str, Callable[..., Any]]:
+def _found(reference: str | None) -> Any:
     if reference is None:
         return {}
     import importlib
@@ -65,9 +74,12 @@ def _functions(reference: str | None) -> Mapping[str, Callable[..., Any]]:
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
-        found = getattr(importlib.import_module(module), name)
+        return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise InvalidArgument.of("functions", f"cannot load {reference!r}: {error}") from error
+
+
+def _mapping(reference: str | None, found: Any) -> Mapping[str, Callable[..., Any]]:
     if not isinstance(found, Mapping):
         raise InvalidArgument.of("functions", f"{reference} is not a mapping from names to functions")
     return found

@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 
+from ksana.cli.groups import Nouns
 from ksana.cli.options import settings_from, store_options
 
 
-@click.group()
+@click.group(cls=Nouns)
 def config() -> None:
     """Look at the settings."""
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ksana.cli.groups import Nouns
 from ksana.cli.options import setting_options, settings_from, start_logging
 from ksana.cli.problems import INTERRUPTED
-from ksana.domain.errors import InvalidArgument, NotFound, Problem
+from ksana.domain.errors import AlreadyExists, InvalidArgument, InvalidState, KsanaError, NotFound, Problem
 
 if TYPE_CHECKING:
     from ksana.config import Settings
@@ -23,7 +24,7 @@ _LARGE = 10_000
 _WIDTH = 10
 
 
-@click.group()
+@click.group(cls=Nouns)
 def store() -> None:
     """Move data between stores."""
 
@@ -54,6 +55,9 @@ def copy(source: str, target: str, as_json: bool, force: bool, config_path: Path
         except KeyboardInterrupt:
             click.echo("ksana: cut short; give the same command again to go on", err=True)
             raise SystemExit(INTERRUPTED) from None
+        except (AlreadyExists, InvalidState) as refusal:
+            # docs/stores.md promises one code for whatever it refuses to do harm.
+            raise KsanaError(refusal.message) from refusal
     _print(report, origin, goal, as_json)
 
 

@@ -12,7 +12,7 @@ from ksana.client.errors import (
     Unavailable,
     Unreachable,
 )
-from ksana.client.queue import Item
+from ksana.client.items import Item
 from ksana.client.results import Attempt, Job, Preview, Run
 
 __all__ = [

@@ -8,12 +8,13 @@ import ssl
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Final, TypeVar
 
 from ksana.client.calls import Call, Conversation, Pages, Pause
+from ksana.client.errors import Unreachable
 from ksana.client.http1 import Place, Reading, encoded
-from ksana.client.talks import Answer, Lost, Manners, Request, made
+from ksana.client.talks import Answer, Lost, Manners, Request, error_of, made
 
 T = TypeVar("T")
 
@@ -62,6 +63,29 @@ class BlockingWire:
             items = self.make(call)
             yield from items
             call = pages.next(call, items)
+
+    def pieces(self, call: Call[bytes], silence: float) -> Iterator[bytes]:
+        """The body of an answer as it comes, which may take for ever; the end of the generator ends the connection.
+        Unreachable once nothing has come for `silence` seconds: a server says now and then that it is still there."""
+        headers = {**self.manners.headers, **call.headers}
+        request = Request(call.method, call.target, headers, None, is_fresh=True, held_back=0)
+        try:
+            connection = self._connected()
+        except Lost as lost:
+            raise Unreachable(str(lost), maybe_done=False) from None
+        reading = Reading()
+        with closing(connection):
+            try:
+                connection.settimeout(silence)
+                connection.sendall(encoded(request, self._place))
+                while not reading.is_whole:
+                    reading.feed(connection.recv(_CHUNK))
+                    if reading.has_head and 200 <= reading.answer.status < 300:
+                        yield reading.taken()
+            except (Lost, OSError) as error:
+                raise Unreachable(f"the stream from {self._place} broke: {error}", maybe_done=False) from None
+        if not 200 <= reading.answer.status < 300:
+            raise error_of(reading.answer)
 
     def close(self) -> None:
         while self._idle:

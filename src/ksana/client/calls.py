@@ -58,6 +58,21 @@ class Pages(msgspec.Struct, Generic[T], frozen=True):
     next: Callable[[Call[list[T]], list[T]], Call[list[T]] | None]
 
 
+def numbered(
+    path: str, decode: Callable[[bytes], list[T]], query: tuple[tuple[str, str], ...], page_size: int
+) -> Pages[T]:
+    """A list whose parts are asked for by their numbers."""
+
+    def part(number: int) -> Call[list[T]]:
+        paged = (*query, ("page_size", str(page_size)), ("page", str(number)))
+        return Call(method="GET", path=path, decode=decode, query=paged)
+
+    def following(last: Call[list[T]], items: list[T]) -> Call[list[T]] | None:
+        return part(int(dict(last.query)["page"]) + 1) if len(items) == page_size else None
+
+    return Pages(part(1), following)
+
+
 def json_body(fields: Mapping[str, Any]) -> bytes:
     """Fields as a body; what is None was not said."""
     return msgspec.json.encode({name: value for name, value in fields.items() if value is not None})

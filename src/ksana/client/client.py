@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import os
 import ssl
+from collections.abc import Iterator
 from types import TracebackType
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from ksana import __version__
+from ksana.client.anything import ask
 from ksana.client.asking import Span, seconds
 from ksana.client.blocking import BlockingWire
+from ksana.client.events import Event, listened
 from ksana.client.http1 import Place, checked_header, place_of
 from ksana.client.jobs import Jobs
 from ksana.client.looping import LoopingWire
+from ksana.client.objects import Objects
+from ksana.client.operations import Operations
 from ksana.client.queue import Queue
+from ksana.client.queues import Queues
+from ksana.client.rooms import Room, Verb
 from ksana.client.runs import Runs
 from ksana.client.schedules import Schedules
 from ksana.client.talks import Manners
@@ -26,15 +33,20 @@ KEY_NAME: Final = "KSANA_KEY"
 _DEFAULT_URL: Final = "http://127.0.0.1:7100"
 
 
-class _Rooms(Generic[W]):
+class _Rooms(Room[W]):
     """What a client can be asked, over either wire."""
 
+    ask = Verb(ask)
+
     def __init__(self, wire: W) -> None:
-        self._wire = wire
+        super().__init__(wire)
         self.jobs: Jobs[W] = Jobs(wire)
         self.runs: Runs[W] = Runs(wire)
         self.schedules: Schedules[W] = Schedules(wire)
         self.queue: Queue[W] = Queue(wire)
+        self.queues: Queues[W] = Queues(wire)
+        self.objects: Objects[W] = Objects(wire)
+        self.operations: Operations[W] = Operations(wire)
 
 
 class Client(_Rooms[BlockingWire]):
@@ -63,6 +75,15 @@ class Client(_Rooms[BlockingWire]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def events(self, *topics: str) -> Iterator[list[Event]]:
+        """What changes on the server, as it happens: of `run`, `job`, `queue`, `stats` and `operation`, or of all.
+
+        Each step is what came at once, which is nothing when the connection stands and now and then to show that it
+        still does. It ends when the server ends it, which it does after some minutes: look for what changed meanwhile,
+        and listen again.
+        """
+        return listened(self._wire, topics)
 
     def close(self) -> None:
         """Let go of the connections."""

@@ -71,10 +71,10 @@ class Reading:
     def __init__(self) -> None:
         self.is_whole = False
         self.may_reuse = False
+        self.has_head = False
         self._status = 0
         self._headers: dict[str, str] = {}
         self._body: list[bytes] = []
-        self._has_head = False
         self._parser = httptools.HttpResponseParser(self)
 
     def feed(self, data: bytes) -> None:
@@ -91,18 +91,23 @@ class Reading:
     def answer(self) -> Answer:
         return Answer(self._status, self._headers, b"".join(self._body))
 
+    def taken(self) -> bytes:
+        """What came of the body since the last time, for an answer that is read while it comes."""
+        pieces, self._body = self._body, []
+        return b"".join(pieces)
+
     def on_header(self, name: bytes, value: bytes) -> None:
         self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         self._status = self._parser.get_status_code()
-        self._has_head = self._status >= 200
+        self.has_head = self._status >= 200
 
     def on_body(self, body: bytes) -> None:
         self._body.append(body)
 
     def on_message_complete(self) -> None:
-        if self._has_head:
+        if self.has_head:
             self.is_whole = True
             self.may_reuse = self._parser.should_keep_alive()
         else:
@@ -110,6 +115,6 @@ class Reading:
 
     def _end(self) -> None:
         lengths = ("content-length", "transfer-encoding")
-        if not self._has_head or any(name in self._headers for name in lengths):
+        if not self.has_head or any(name in self._headers for name in lengths):
             raise Lost("the server broke the connection before it had answered", was_sent=True)
         self.is_whole = True

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any, Final, TypeVar, Unpack
 
 import msgspec
 
 from ksana.client.asking import (
+    Instant,
     JobRef,
     JobWords,
     Span,
     id_of,
     key_header,
+    moment,
     refuse_unknown,
     rules_of,
     schedule_of,
     target_of,
 )
-from ksana.client.calls import Call, Conversation, Pages, Repeat, json_body, nothing, query_of
-from ksana.client.results import Job, Page, Run
+from ksana.client.calls import Call, Conversation, Pages, Repeat, json_body, nothing, numbered, query_of
+from ksana.client.results import Fire, Job, Page, Run
 from ksana.client.rooms import Listing, Room, Verb
 from ksana.client.runs import read_run, wait
 from ksana.client.wires import Wire
@@ -29,6 +32,7 @@ W = TypeVar("W", bound=Wire)
 _PATH: Final = "/api/v2/jobs"
 _read: Final = msgspec.json.Decoder(Job).decode
 _read_page: Final = msgspec.json.Decoder(Page[Job]).decode
+_read_fires: Final = msgspec.json.Decoder(list[Fire]).decode
 
 
 def create(
@@ -69,15 +73,8 @@ def each(
     page_size: int = 100,
 ) -> Pages[Job]:
     """Jobs, page after page; `name` matches any part of theirs."""
-    query = query_of(name=name, kind=kind, tag=tag, enabled=enabled, surface=surface, sort=sort, page_size=page_size)
-
-    def part(number: int) -> Call[list[Job]]:
-        return Call(method="GET", path=_PATH, decode=_items, query=(*query, ("page", str(number))))
-
-    def following(last: Call[list[Job]], items: list[Job]) -> Call[list[Job]] | None:
-        return part(int(dict(last.query)["page"]) + 1) if len(items) == page_size else None
-
-    return Pages(part(1), following)
+    query = query_of(name=name, kind=kind, tag=tag, enabled=enabled, surface=surface, sort=sort)
+    return numbered(_PATH, _items, query, page_size)
 
 
 def change(
@@ -146,6 +143,18 @@ def trigger(
     return run if wait is None else (yield from _wait(run, wait))
 
 
+def fires(
+    job: JobRef,
+    *,
+    since: Instant | timedelta | None = None,
+    until: Instant | timedelta | None = None,
+    limit: int = 100,
+) -> Call[list[Fire]]:
+    """What became of each planned instant, newest first: fired, skipped, missed or left out, and why."""
+    query = query_of(since=moment(since, "since"), until=moment(until, "until"), limit=limit)
+    return Call(method="GET", path=f"{_one(job)}/fires", decode=_read_fires, query=query)
+
+
 _wait: Final = wait
 
 
@@ -160,6 +169,7 @@ class Jobs(Room[W]):
     resume = Verb(resume)
     delete = Verb(delete)
     trigger = Verb(trigger)
+    fires = Verb(fires)
 
 
 def _one(job: JobRef) -> str:

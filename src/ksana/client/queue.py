@@ -3,46 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, ParamSpec, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
 from ksana.client.asking import Instant, Span, key_header, seconds, written
 from ksana.client.calls import Call, Repeat, json_body
+from ksana.client.holding import Ways, held_by
+from ksana.client.items import Action, ItemPriority, ObjectType
+from ksana.client.items import Item as Item
 from ksana.client.rooms import Room, Verb
 from ksana.client.wires import Wire
+from ksana.domain.items import DEFAULT_LEASE
 
+P = ParamSpec("P")
 W = TypeVar("W", bound=Wire)
 
+GOVERNANCE: Final = "governance"
+"""The queue of items that are about an object, unless they say another."""
+
 _PATH: Final = "/scheduler/jobs"
-
-
-class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """An item, as it stood when the server answered. One that was pulled has a `lease_token`, which goes back with
-    whatever is said of it, so that a worker who has lost it is told so."""
-
-    job_id: str
-    queue: str
-    type: str | None
-    object_type: str | None
-    object_id: str | None
-    action: str | None
-    payload: Any
-    run_at: datetime
-    priority: Literal["low", "medium", "high"]
-    attempt: int
-    max_attempts: int
-    idempotency_key: str | None
-    status: Literal["queued", "running", "succeeded", "failed", "dead_letter"]
-    last_error: str | None
-    worker_id: str | None = None
-    lease_until: datetime | None = None
-    lease_token: str | None = None
-    progress: Any = None
-    output: Any = None
-    deduplicated: bool = False
 
 
 class _Pulled(msgspec.Struct):
@@ -62,7 +43,7 @@ def enqueue(
     type: str | None = None,
     run_at: Instant | None = None,
     delay: Span | float | None = None,
-    priority: Literal["low", "medium", "high"] = "medium",
+    priority: ItemPriority = "medium",
     max_attempts: int = 3,
     idempotency_key: str | None = None,
 ) -> Call[Item]:
@@ -80,13 +61,13 @@ def enqueue(
 
 
 def enqueue_action(
-    object_type: Literal["memory", "experience", "cognition"],
+    object_type: ObjectType,
     object_id: str,
-    action: Literal["verify", "revalidate", "decay", "archive", "reinstate-check"],
+    action: Action,
     run_at: Instant,
     *,
     payload: Any = None,
-    priority: Literal["low", "medium", "high"] = "medium",
+    priority: ItemPriority = "medium",
     max_attempts: int = 3,
     idempotency_key: str | None = None,
 ) -> Call[Item]:
@@ -141,32 +122,66 @@ def get(item: ItemRef) -> Call[Item]:
     return Call(method="GET", path=_one(item), decode=_read)
 
 
-def ack(item: ItemRef, *, output: Any = msgspec.UNSET, next_action_at: Instant | None = None) -> Call[Item]:
-    """It is done; `output` is handed on."""
-    fields = {"output": output, "next_action_at": written(next_action_at)}
+def ack(
+    item: ItemRef,
+    *,
+    output: Any = msgspec.UNSET,
+    next_action_at: Instant | None = None,
+    audit_event_id: str | None = None,
+    lease_token: str | None = None,
+) -> Call[Item]:
+    """It is done; `output` is handed on. The `lease_token` is that of the item, unless only its id is given."""
+    fields = {"output": output, "next_action_at": written(next_action_at), "audit_event_id": audit_event_id}
     said = {name: value for name, value in fields.items() if value is not msgspec.UNSET}
     if output is None:
         said["output"] = msgspec.Raw(b"null")
-    return _told(item, "ack", said, Repeat.ALWAYS)
+    return _told(item, "ack", said, Repeat.ALWAYS, lease_token)
 
 
-def fail(item: ItemRef, error: str, *, retry_after: Span | float = 0, retryable: bool = True) -> Call[Item]:
+def fail(
+    item: ItemRef,
+    error: str,
+    *,
+    retry_after: Span | float = 0,
+    retryable: bool = True,
+    lease_token: str | None = None,
+) -> Call[Item]:
     """It could not be done: it comes due again after `retry_after`, or is a dead letter once its attempts are used up,
     or at once if it is not `retryable`."""
     delay = seconds(retry_after, "retry_after")
     fields = {"error": error, "retry_delay_sec": delay, "retryable": retryable}
-    return _told(item, "fail", fields, Repeat.IF_NOT_DONE)
+    return _told(item, "fail", fields, Repeat.IF_NOT_DONE, lease_token)
 
 
-def heartbeat(item: ItemRef, *, lease: Span | float | None = None, progress: Any = None) -> Call[Item]:
+def heartbeat(
+    item: ItemRef, *, lease: Span | float | None = None, progress: Any = None, lease_token: str | None = None
+) -> Call[Item]:
     """The worker is still at it and holds it for `lease` from now on."""
     held = None if lease is None else round(seconds(lease, "lease"))
-    return _told(item, "heartbeat", {"lease_sec": held, "progress": progress}, Repeat.ALWAYS)
+    return _told(item, "heartbeat", {"lease_sec": held, "progress": progress}, Repeat.ALWAYS, lease_token)
 
 
-def release(item: ItemRef) -> Call[Item]:
+def release(item: ItemRef, *, lease_token: str | None = None) -> Call[Item]:
     """The worker gives it back untouched."""
-    return _told(item, "release", {}, Repeat.IF_NOT_DONE)
+    return _told(item, "release", {}, Repeat.IF_NOT_DONE, lease_token)
+
+
+class _Pulling(Verb[P, list[Item]]):
+    """A pull whose items can be held: they know the wire they came by."""
+
+    def made_by(self, wire: Any, *args: Any, **kwargs: Any) -> Any:
+        call = self._describe(*args, **kwargs)
+        assert isinstance(call, Call)
+        lease = kwargs.get("lease")
+        held_for = DEFAULT_LEASE.total_seconds() if lease is None else seconds(lease, "lease")
+
+        def decode(data: bytes) -> list[Item]:
+            return [held_by(wire, item, held_for, _WAYS) for item in call.decode(data)]
+
+        return wire.make(msgspec.structs.replace(call, decode=decode))
+
+
+_WAYS: Final = Ways(ack, fail, heartbeat, release)
 
 
 class Queue(Room[W]):
@@ -174,7 +189,7 @@ class Queue(Room[W]):
 
     enqueue = Verb(enqueue)
     enqueue_action = Verb(enqueue_action)
-    pull = Verb(pull)
+    pull = _Pulling(pull)
     get = Verb(get)
     ack = Verb(ack)
     fail = Verb(fail)
@@ -186,7 +201,7 @@ def _one(item: ItemRef) -> str:
     return f"{_PATH}/{quote(item if isinstance(item, str) else item.job_id, safe='')}"
 
 
-def _told(item: ItemRef, what: str, fields: dict[str, Any], repeat: Repeat) -> Call[Item]:
-    token = None if isinstance(item, str) else item.lease_token
+def _told(item: ItemRef, what: str, fields: dict[str, Any], repeat: Repeat, lease_token: str | None) -> Call[Item]:
+    token = lease_token if isinstance(item, str) else lease_token or item.lease_token
     body = json_body({**fields, "lease_token": token})
     return Call(method="POST", path=f"{_one(item)}/{what}", decode=_read, body=body, repeat=repeat)

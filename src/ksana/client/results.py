@@ -11,6 +11,7 @@ from ksana.domain.outcomes import Verdict
 from ksana.domain.policies import MisfireRule, OnUncertain, OverlapRule, RetryStrategy
 from ksana.domain.runs import Trigger
 from ksana.domain.states import Reason, State
+from ksana.domain.steps import When
 
 T = TypeVar("T")
 PriorityName = Literal["low", "normal", "high"]
@@ -201,12 +202,101 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     response: Received | None = None
 
 
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """A step of a chain's run. There is no `run_id` until the chain has begun; `artifact` is what it hands on."""
+
+    id: str
+    kind: str
+    needs: list[str]
+    when: When
+    run_id: int | None
+    state: State
+    reason: Reason | None
+    attempt: int
+    error: str
+    artifact: Any = None
+    checkpoint: Any = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
+class Fire(msgspec.Struct, frozen=True, kw_only=True):
+    """One planned instant, or a stretch of them, and what was decided."""
+
+    from_at: datetime
+    to_at: datetime
+    count: int
+    decision: str
+    reason: Reason | None
+    run_id: int | None
+    recorded_at: datetime
+
+
+class Words(msgspec.Struct, frozen=True):
+    """The same in English and in Chinese."""
+
+    en: str
+    zh: str
+
+
+class Lint(msgspec.Struct, frozen=True):
+    """Something that may not be what was meant."""
+
+    code: str
+    message: Words
+
+
+class FireAt(msgspec.Struct, frozen=True):
+    """One planned instant, on the clocks of its zone, and what a change of clocks does to it."""
+
+    at: datetime
+    local: str
+    dst: Words | None = None
+
+
 class Preview(msgspec.Struct, frozen=True):
-    """When a schedule would fire; `notes` tell what about it tends to surprise."""
+    """When a schedule would fire, in instants and in words; `lints` tell what about it tends to surprise, and `notes`
+    the same in English alone."""
 
     normalized: str | None
     next: list[datetime]
     notes: list[str]
+    words: Words
+    lints: list[Lint]
+    fires: list[FireAt]
+
+
+class OperationError(msgspec.Struct, frozen=True):
+    """A job or run it could not be done to, and why."""
+
+    id: int
+    message: str
+
+
+class Subject(msgspec.Struct, frozen=True):
+    """A job or run it would be done to."""
+
+    id: int
+    name: str | None
+    state: State | None
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """Something done to many jobs or runs, as far as it was when the server answered. One that was only tried has no
+    id, and a `sample` of what it would be done to; `errors` are the first of those that failed."""
+
+    id: str | None
+    action: str
+    actor: str
+    reason: str
+    state: Literal["running", "done", "canceled"] | None
+    total: int
+    done: int
+    failed: int
+    errors: list[OperationError]
+    sample: list[Subject]
+    started_at: datetime | None
+    ended_at: datetime | None
 
 
 class Page(msgspec.Struct, Generic[T], frozen=True):

@@ -43,9 +43,13 @@ class Verb(Generic[P, T]):
 
         @functools.wraps(self._describe)
         def method(*args: P.args, **kwargs: P.kwargs) -> Any:
-            return wire.make(self._describe(*args, **kwargs))
+            return self.made_by(wire, *args, **kwargs)
 
         return method
+
+    def made_by(self, wire: Any, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """What the wire makes of it."""
+        return wire.make(self._describe(*args, **kwargs))
 
 
 class Listing(Generic[P, T]):

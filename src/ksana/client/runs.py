@@ -9,10 +9,11 @@ from typing import Final, TypeVar
 import msgspec
 
 from ksana.client.asking import Instant, JobRef, RunRef, Span, id_of, moment, seconds
-from ksana.client.calls import Call, Conversation, Pages, Pause, Repeat, query_of
+from ksana.client.calls import Call, Conversation, Pages, Pause, Repeat, json_body, query_of
 from ksana.client.errors import StillRunning
 from ksana.client.results import Attempt, Page, Run
 from ksana.client.rooms import Listing, Room, Verb
+from ksana.client.steps import complete_step, retry_step, steps
 from ksana.client.wires import Wire
 from ksana.domain.states import State
 
@@ -88,6 +89,17 @@ def retry(run: RunRef) -> Call[Run]:
     return _told(run, "retry")
 
 
+def complete(run: RunRef, *, reason: str = "") -> Call[Run]:
+    """Take a run as done that waits, runs or has failed."""
+    return Call(
+        method="POST",
+        path=f"{_one(run)}/complete",
+        decode=read_run,
+        body=json_body({"reason": reason}),
+        repeat=Repeat.IF_NOT_DONE,
+    )
+
+
 def wait(run: RunRef, limit: Span | float = "1m") -> Conversation[Run]:
     """The run once it is over, or StillRunning after the limit."""
     now: float = yield Pause(0)
@@ -110,7 +122,11 @@ class Runs(Room[W]):
     attempts = Verb(attempts)
     cancel = Verb(cancel)
     retry = Verb(retry)
+    complete = Verb(complete)
     wait = Verb(wait)
+    steps = Verb(steps)
+    retry_step = Verb(retry_step)
+    complete_step = Verb(complete_step)
 
 
 def _one(run: RunRef) -> str:

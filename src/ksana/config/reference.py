@@ -73,12 +73,20 @@ class Row(NamedTuple):
     key: str
     value: str
     source: str
+    env: tuple[str, ...] = ()
+    meaning: str = ""
 
 
 def settings_report(settings: Settings) -> list[Row]:
     """Every setting with its value, secrets hidden, and where the value came from."""
     return [
-        Row(field.key, _masked(field, settings.value(field.key)), settings.sources.get(field.key, "default"))
+        Row(
+            field.key,
+            _masked(field, settings.value(field.key)),
+            settings.sources.get(field.key, "default"),
+            (*field.env, *field.bare),
+            field.meaning,
+        )
         for field in FIELDS
     ]
 
@@ -104,10 +112,13 @@ def _reference_row(field: Field) -> str:
 def _masked(field: Field, value: object) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name}: ***" for name in value)
-    if field.key == "auth.keys" and isinstance(value, tuple):
-        return ", ".join("***" for _ in value)
     shown = _plain(value)
-    return mask_url(shown) if field.key.endswith("url") else shown
+    if field.key.endswith("url"):
+        return mask_url(shown)
+    if not field.secret or not shown:
+        return shown
+    # Addresses of alerts hold tokens anywhere, so nothing of them is shown.
+    return ", ".join("***" for _ in value) if isinstance(value, tuple) else "***"
 
 
 def _plain(value: object) -> str:

@@ -16,7 +16,7 @@ import msgspec
 from ksana.domain.jobs import Job
 from ksana.domain.moves import Move
 from ksana.domain.policies import Retry, RetryStrategy
-from ksana.domain.states import State
+from ksana.domain.states import Reason, State
 from ksana.domain.times import format_instant
 
 ALERTING = frozenset({State.FAILED, State.TIMEOUT, State.DEAD_LETTER})
@@ -69,11 +69,12 @@ class AlertQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def alerts_of(moves: Iterable[tuple[Move, Job | None]], hooks: Sequence[str], now: datetime) -> list[Alert]:
-    """The alerts these moves give rise to: one for each hook and each run that ends in failure."""
+    """The alerts these moves give rise to: one for each hook and each run that ends in failure, or that
+    a gate has held back for long."""
     return [
         Alert(run_id=move.run.id, epoch=move.run.epoch, hook=hook, body=body, created_at=now, due_at=now)
         for move, job in moves
-        if move.run.state in ALERTING
+        if move.run.state in ALERTING or move.run.reason is Reason.GATE
         for body in [_body(move, job, now)]
         for hook in hooks
     ]
@@ -92,7 +93,7 @@ def settled(alert: Alert, problem: str, now: datetime) -> Alert:
 def _body(move: Move, job: Job | None, now: datetime) -> bytes:
     run = move.run
     told: dict[str, Any] = {
-        "event": f"run.{run.state.value.lower()}",
+        "event": "run.gate_blocked" if run.reason is Reason.GATE else f"run.{run.state.value.lower()}",
         "id": f"alert_{run.id}_{run.epoch}",
         "at": format_instant(now),
         "run": {

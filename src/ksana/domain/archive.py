@@ -36,6 +36,9 @@ class Section(StrEnum):
     GAPS = "gaps"
     MINUTES = "minutes"
     RECORDS = "records"
+    OBJECTS = "objects"
+    QUEUES = "queues"
+    AUDIT = "audit"
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +80,9 @@ _KEYS: Final[dict[Section, Callable[[Any], Key]]] = {
     Section.GAPS: lambda gap: (gap.job_id, to_micros(gap.from_at), gap.reason.value),
     Section.MINUTES: lambda minute: (to_micros(minute.minute_at), minute.kind, minute.state.value),
     Section.RECORDS: lambda record: (record.scope, record.key),
+    Section.OBJECTS: lambda governed: (governed.type, governed.id),
+    Section.QUEUES: lambda settings: (settings.queue,),
+    Section.AUDIT: lambda entry: (entry.id,),
 }
 
 

@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 import msgspec
 
 from ksana.domain.graph import Graph, When
-from ksana.domain.states import FAILURES, State
+from ksana.domain.states import FAILURES, FINAL, State
 
 
 class Shape(msgspec.Struct, frozen=True):
@@ -104,6 +104,20 @@ class Chain:
             if self.states[place] is not State.WAITING:
                 self._under_way -= 1
             self._end(place, state)
+
+    def heirs(self, place: int) -> Sequence[int]:
+        """The steps that start once this one, the only one under way, has succeeded, provided that nothing else follows
+        from it; else none. The chain stays as it is."""
+        if self._under_way != 1 or self.states[place] in (State.WAITING, *FINAL) or self._ready or self._skips:
+            return ()
+        followers, most = self.shape.followers[place], self.shape.max_parallel
+        if not self._may_start or (most is not None and len(followers) > most):
+            return ()
+        return followers if all(self._waits_for_one(follower) for follower in followers) else ()
+
+    def _waits_for_one(self, place: int) -> bool:
+        is_for_success = self.shape.whens[place] is not When.ANY_FAILED
+        return is_for_success and self.states[place] is State.WAITING and self._unmet[place] == 1
 
     def advance(self) -> Advance:
         """What follows from what was told. The chain takes it as done."""

@@ -8,6 +8,7 @@ KsanaError
 ├── InvalidState         INVALID_STATE      the state table does not allow this move
 ├── ConcurrencyLimit     CONCURRENCY_LIMIT  the overlap policy refuses another run
 ├── StaleLease           STALE_LEASE        a newer attempt owns the run
+├── VerifyCapReached     VERIFY_CAP_REACHED the object cannot be known and was verified as often as it may be
 └── StoreUnavailable     STORE_UNAVAILABLE  the store does not answer; nothing was acknowledged
 """
 
@@ -83,6 +84,12 @@ class StaleLease(KsanaError):
     """A newer attempt owns the run; this writer lost it."""
 
     code = "STALE_LEASE"
+
+
+class VerifyCapReached(KsanaError):
+    """The object cannot be known and was verified as often as it may be."""
+
+    code = "VERIFY_CAP_REACHED"
 
 
 class StoreUnavailable(KsanaError):

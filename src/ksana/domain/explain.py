@@ -1,39 +1,58 @@
-"""What an expression will do: its canonical text, its next fires, and what about it tends to surprise."""
+"""What a schedule will do: in words, its next fires, and what about it tends to surprise."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta, tzinfo
 from typing import Final
 
 import msgspec
 
-from ksana.domain.cron import Cron, parse_cron
-from ksana.domain.cron_fields import DATE, HOUR, MINUTE, MONTH, SECOND, UNITS, WEEKDAY
-from ksana.domain.offsets import offsets_of
-from ksana.domain.times import EPOCH
+from ksana.domain.cron import parse_cron
+from ksana.domain.cron_lints import Lint, clock_lints, clock_note, expression_lints
+from ksana.domain.cron_words import cron_words
+from ksana.domain.durations import format_duration
+from ksana.domain.schedules import CronSchedule, Every, Once, Schedule, compiled
+from ksana.domain.times import format_instant, zone
+from ksana.domain.words import Words
+
+__all__ = ["Explanation", "Fire", "Lint", "Words", "clock_note_of", "explain", "explain_schedule"]
 
 _SECOND: Final = timedelta(seconds=1)
-_RESTARTS: Final = {
-    SECOND: "minute",
-    MINUTE: "hour",
-    HOUR: "day",
-    DATE: "month",
-    MONTH: "year",
-    WEEKDAY: "week",
-}
+_UNITS: Final = (
+    (timedelta(days=1), "day", "天"),
+    (timedelta(hours=1), "hour", "小时"),
+    (timedelta(minutes=1), "minute", "分钟"),
+    (timedelta(seconds=1), "second", "秒"),
+)
+
+
+class Fire(msgspec.Struct, frozen=True):
+    """One fire; `dst` tells what a change of clocks has to do with it."""
+
+    at: datetime
+    dst: Words | None = None
 
 
 class Explanation(msgspec.Struct, frozen=True):
     """The answer to "when will this run?"."""
 
     normalized: str
-    next: list[datetime]
-    notes: list[str]
+    words: Words
+    fires: list[Fire]
+    lints: list[Lint]
+
+    @property
+    def next(self) -> list[datetime]:
+        return [fire.at for fire in self.fires]
+
+    @property
+    def notes(self) -> list[str]:
+        """The lints in English."""
+        return [lint.message.en for lint in self.lints]
 
 
-def explain(expr: str, tz: tzinfo, from_at: datetime, n: int) -> Explanation:
-    """The next `n` fires after an instant, with notes on them and on the expression."""
+def explain(expr: str, tz: tzinfo, from_at: datetime, n: int, zone_name: str = "") -> Explanation:
+    """The next `n` fires of an expression after an instant, with what there is to say of them."""
     cron = parse_cron(expr)
     fires: list[datetime] = []
     while len(fires) < n:
@@ -41,49 +60,43 @@ def explain(expr: str, tz: tzinfo, from_at: datetime, n: int) -> Explanation:
         if fire is None:
             break
         fires.append(fire)
-    notes = [*_uneven_steps(cron), *_either_day(cron)]
+    lints = [*expression_lints(expr, cron)]
     if fires:
-        notes += _clock_changes(cron, tz, from_at, fires[-1])
-    return Explanation(cron.normalized, fires, notes)
+        lints += clock_lints(cron, tz, from_at, fires[-1])
+    shown = [Fire(at, clock_note(cron, tz, at)) for at in fires]
+    return Explanation(cron.normalized, cron_words(cron.normalized, zone_name or str(tz)), shown, lints)
 
 
-def _uneven_steps(cron: Cron) -> Iterator[str]:
-    for unit, text in zip(UNITS, cron.normalized.split(), strict=True):
-        size = unit.top - unit.low + 1
-        for term in text.split(","):
-            body, _, step = term.partition("/")
-            if body != "*" or not step:
-                continue
-            if int(step) >= size:
-                yield f"{unit.name} {term}: the step is as long as the field, so it selects only {unit.low}"
-            elif unit is DATE or size % int(step):
-                yield (
-                    f"{unit.name} {term}: does not divide the field evenly, the count restarts with "
-                    f"every {_RESTARTS[unit]}"
-                )
+def explain_schedule(schedule: Schedule) -> tuple[Words, list[Lint]]:
+    """A schedule in words, and what of it surprises whenever one looks; of a cron expression `explain` tells more."""
+    if isinstance(schedule, Once):
+        at = format_instant(schedule.run_at, "seconds")
+        return Words(f"Once, at {at}", f"一次，于 {at}"), []
+    if isinstance(schedule, Every):
+        return _every_words(schedule.every), _too_often(schedule.every)
+    cron = compiled(schedule.expr)
+    words = cron_words(cron.normalized, schedule.timezone)
+    return words, list(expression_lints(schedule.expr, cron))
 
 
-def _either_day(cron: Cron) -> Iterator[str]:
-    *_, date, _, weekday = cron.normalized.split()
-    if "*" not in date.split(",") and "*" not in weekday.split(","):
-        yield f"fires when day-of-month {date} or day-of-week {weekday} matches, not only when both do"
+def clock_note_of(schedule: Schedule, slot: datetime) -> Words | None:
+    """What a change of clocks has to do with a slot; only cron looks at clocks."""
+    if not isinstance(schedule, CronSchedule):
+        return None
+    return clock_note(compiled(schedule.expr), zone(schedule.timezone), slot)
 
 
-def _clock_changes(cron: Cron, tz: tzinfo, from_at: datetime, until: datetime) -> Iterator[str]:
-    offsets = offsets_of(tz)
-    second, last = (from_at - EPOCH) // _SECOND, (until - EPOCH) // _SECOND
-    before = offsets.at(second)
-    while before.end <= last:
-        after = offsets.at(before.end)
-        old, new = after.start + before.offset, after.start + after.offset
-        if new > old and cron.count_local(old - 1, new - 1):
-            done = "they fire together at its end" if cron.is_fixed else "they are left out"
-            yield f"clocks skip from {_wall(old)} to {_wall(new)}: times in the gap do not exist; {done}"
-        elif new < old and cron.count_local(new - 1, old - 1):
-            done = "they fire the first time only" if cron.is_fixed else "they fire both times"
-            yield f"clocks go back from {_wall(old)} to {_wall(new)}: times in between come twice; {done}"
-        before = after
+def _every_words(every: timedelta) -> Words:
+    for unit, name, name_zh in _UNITS:
+        if every % unit == timedelta(0):
+            count = every // unit
+            return Words(f"Every {name}" if count == 1 else f"Every {count} {name}s", f"每 {count} {name_zh}")
+    text = format_duration(every)
+    return Words(f"Every {text}", f"每 {text}")
 
 
-def _wall(local: int) -> str:
-    return f"{EPOCH + timedelta(0, local):%Y-%m-%d %H:%M}"
+def _too_often(every: timedelta) -> list[Lint]:
+    if every >= _SECOND:
+        return []
+    times = f"{_SECOND / every:g}"
+    return [Lint("too_often", Words(f"fires {times} times a second", f"每秒触发 {times} 次"))]

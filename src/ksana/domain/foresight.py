@@ -60,6 +60,13 @@ class Foreseen(msgspec.Struct, frozen=True):
         return all(one.fire_at <= now <= one.good_until for one in self.prospects)
 
 
+class Sight(msgspec.Struct, frozen=True):
+    """What a look at one instant has found, and the last job it looked at; None if there are no more."""
+
+    foreseen: Foreseen
+    through: int | None = None
+
+
 class Births(msgspec.Struct, frozen=True):
     """What runs get when they come to be: the instant, an id for each prospect, and for how many of the first of them
     this node has room, so that they are born claimed by it."""

@@ -29,6 +29,13 @@ SCOPE = "queue"
 DEFAULT_LEASE = timedelta(minutes=15)
 DEFAULT_MAX_ATTEMPTS = 3
 
+GATE_BLOCKED = "gate_blocked"
+"""The error of an item whose object is held back by its gates."""
+
+GATE_PATIENCE = timedelta(hours=1)
+"""How long an item may be due and held back before somebody is told."""
+
+_KEY_MARK = "#"
 _MARK = "@"
 QUEUES = ("@", "A")
 """Between which texts, the first included, the stored names of pulled queues lie."""
@@ -49,6 +56,20 @@ def stored_key(queue: str, key: str) -> str:
     return f"{queue}:{key}"
 
 
+def subject_of_key(key: str) -> str:
+    """What an item is about whose sender gave it a key: no object is called like this."""
+    return f"{_KEY_MARK}{key}"
+
+
+def key_of_subject(subject: str | None) -> str | None:
+    """The key an item's sender gave it; None if the item is about an object, or about nothing in particular."""
+    return None if subject is None or not subject.startswith(_KEY_MARK) else subject.removeprefix(_KEY_MARK)
+
+
+def is_about_object(run: Run) -> bool:
+    return run.subject is not None and not run.subject.startswith(_KEY_MARK)
+
+
 class Item(msgspec.Struct, frozen=True, omit_defaults=True):
     """What an item carries: anything for the worker, how often it may fail, and what a surface keeps with it."""
 
@@ -65,6 +86,10 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True):
     audit_event_id: str | None = None
     next_action_at: datetime | None = None
 
+    @property
+    def is_about_object(self) -> bool:
+        return self.audit_event_id is not None or self.next_action_at is not None
+
 
 class Rates(NamedTuple):
     """Shares from 0 to 1: of items that are over, those that succeeded; of all tries, those that led to another."""
@@ -78,6 +103,20 @@ class Enqueued(msgspec.Struct, frozen=True):
 
     run: Run
     record: IdempotencyRecord | None = None
+
+
+class NewItem(msgspec.Struct, frozen=True, kw_only=True):
+    """An item somebody wants enqueued. One with a `key` that was ever used in its queue stands for the one that used
+    it."""
+
+    queue: str
+    item: Item
+    due_at: datetime | None = None
+    priority: Priority = Priority.NORMAL
+    surface: str = QUEUE
+    type: str | None = None
+    key: str | None = None
+    subject: str | None = None
 
 
 class PullOrder(StrEnum):
@@ -145,6 +184,7 @@ def new_item(
     surface: str = QUEUE,
     type: str | None = None,
     parent: Run | None = None,
+    subject: str | None = None,
 ) -> Run:
     """A fresh item, ready to be pulled once it is due."""
     return Run(
@@ -159,6 +199,7 @@ def new_item(
         parent_id=None if parent is None else parent.id,
         step=type,
         input=_encode(item),
+        subject=subject,
     )
 
 
@@ -230,6 +271,19 @@ def redriven(run: Run, now: datetime, due_at: datetime | None = None, item: Item
         return Move(run.epoch, moved)
     input = _encode(item)
     return Move(run.epoch, msgspec.structs.replace(moved, input=input), input=input)
+
+
+def refused(run: Run, now: datetime, error: str) -> Move:
+    """It must never be handed out again."""
+    return Move(run.epoch, advance(run, Event.REFUSE, now, reason=Reason.BUDGET, error=error))
+
+
+def held_back(run: Run, now: datetime) -> Move | None:
+    """A gate keeps it in the queue: that is said of it once, and once more when it has been due for long."""
+    reason = Reason.GATE if now - run.due_at >= GATE_PATIENCE else None
+    if run.error == GATE_BLOCKED and (run.reason is Reason.GATE or reason is None):
+        return None
+    return Move(run.epoch, msgspec.structs.replace(run, epoch=run.epoch + 1, reason=reason, error=GATE_BLOCKED))
 
 
 def _told(report: Report | None) -> bytes | None:

@@ -37,8 +37,9 @@ _EVENTS = {
     Event.BRANCH: "it hands its work over to children: the steps of a chain, the items of a list, the run of a job",
     Event.STOP: "somebody stops a run with children: nothing more of it begins",
     Event.REOPEN: "somebody has a step of it tried again or done, so it goes on",
-    Event.COMPLETE: "somebody says that a step is done",
+    Event.COMPLETE: "somebody says that it is done",
     Event.RESUME: "what it was skipped for may come about after all",
+    Event.REFUSE: "the object it is about must not be seen to any more",
 }
 
 _BORN = {
@@ -61,8 +62,8 @@ def _head() -> list[str]:
         "<!-- Made by ksana.domain.pictures from the transition table; change the table, not this page. -->",
         "",
         "A run is in exactly one state. Only the arrows below exist; every move raises the run's epoch by one, and a",
-        "writer that holds an older epoch has lost. A final state is left only when somebody wants it so: by `rerun`,",
-        "and in a chain by `reopen`, `complete` and `resume`.",
+        "writer that holds an older epoch has lost. A final state is left only when somebody wants it so: by `rerun`",
+        "and `complete`, and in a chain by `reopen` and `resume`.",
         "",
         "A slot of a recurring job found more than "
         f"{MISFIRE_THRESHOLD.seconds} s late is a misfire: its job's rule says whether it still gets a run;",

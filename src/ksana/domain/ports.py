@@ -6,22 +6,28 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-import msgspec
-
 from ksana.domain.alerts import Alert, AlertQuery
 from ksana.domain.archive import Exported, Extent, Section
+from ksana.domain.audit import AuditEntry, AuditQuery
 from ksana.domain.callbacks import CallbackRecord, Heard, Progress
+from ksana.domain.changes import JobChange, Settlement
+from ksana.domain.claims import Claim, Claimed, Fired, Turn
 from ksana.domain.fires import DueJob, Fire, Gap
-from ksana.domain.foresight import Births, Foreseen, Prospect
+from ksana.domain.foresight import Births, Foreseen, Prospect, Sight
+from ksana.domain.handing_out import Pulled
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.items import Enqueued, Pull
 from ksana.domain.jobs import Job
 from ksana.domain.keys import StoredKey
+from ksana.domain.limits import QueueSettings
 from ksana.domain.moves import Kept, Move
+from ksana.domain.nodes import Heartbeat, NodeInfo
+from ksana.domain.objects import GovernedObject, ObjectQuery
 from ksana.domain.outcomes import AttemptContext, Outcome
 from ksana.domain.queries import Counts, ErrorGroup, FireRecord, JobQuery, Minute, Page, QueueCounts, RunQuery
+from ksana.domain.retention import Retention
 from ksana.domain.runs import Attempt, LastAttempt, Run
-from ksana.domain.states import Reason, State
+from ksana.domain.states import State
 from ksana.domain.steering import Steer
 
 
@@ -57,95 +63,6 @@ class Target(Protocol):
     async def close(self) -> None:
         """Let go of connections and threads."""
         ...
-
-
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """A wish for work: at most `limit` due runs of these queues, to be held by this node."""
-
-    node_id: int
-    now: datetime
-    limit: int
-    queues: tuple[str, ...]
-
-
-class Claimed(msgspec.Struct, frozen=True, gc=False):
-    """A run this node now holds, with the job it belongs to (None for an item of the queue)."""
-
-    run: Run
-    job: Job | None
-
-
-class Turn(msgspec.Struct, frozen=True):
-    """What a turn did: the runs whose moves came too late (somebody else moved them first), the runs claimed, how many
-    that waited for a slot or for what they depend on were let in, and the runs that ended because their children have.
-    """
-
-    lost: frozenset[int]
-    claimed: list[Claimed]
-    admitted: int = 0
-    followed: list[tuple[Move, Job | None]] = []
-
-
-class Fired(msgspec.Struct, frozen=True):
-    """What firing did: runs that now exist, each with its job; gaps recorded; how many due jobs were looked at."""
-
-    runs: list[Claimed]
-    gaps: list[Gap]
-    looked_at: int
-
-
-class Sight(msgspec.Struct, frozen=True):
-    """What a look at one instant has found, and the last job it looked at; None if there are no more."""
-
-    foreseen: Foreseen
-    through: int | None = None
-
-
-class CursorMoved(Exception):
-    """A job fired between reading and changing it; read it again and repeat the change."""
-
-
-class JobChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A new value for a job, which counts only if the stored version is still `version`.
-
-    `cancels` names the states in which its runs are canceled in the same commit, for `reason`; `gap` is recorded with
-    it. The cursor moves on its own between reading and changing a job, so it is overwritten only if `moves_cursor` says
-    so, and only if it still stands on `cursor_was` (where that is given): what the change says about slots not yet
-    fired was worked out from there.
-    """
-
-    version: int
-    job: Job
-    moves_cursor: bool = False
-    cursor_was: datetime | msgspec.UnsetType | None = msgspec.UNSET
-    cancels: frozenset[State] = frozenset()
-    reason: Reason | None = None
-    gap: Gap | None = None
-
-
-class Heartbeat(msgspec.Struct, frozen=True):
-    """What a node hears back: whether it still holds its lease, and which of its runs somebody else has moved."""
-
-    alive: bool
-    taken: list[tuple[int, int]]
-
-
-class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A process that shares the work."""
-
-    id: int
-    name: str
-    started_at: datetime
-    lease_until: datetime
-
-
-class Retention(msgspec.Struct, frozen=True):
-    """What may be forgotten at `now`: runs that ended before `before`, except the newest `keep_last` of each job."""
-
-    now: datetime
-    before: datetime
-    keep_last: int
-    limit: int
 
 
 class Store(Protocol):
@@ -234,7 +151,7 @@ class Store(Protocol):
         record: Callable[[Run], IdempotencyRecord] | None = None,
     ) -> Run:
         """Add a run of a job outside its schedule. `make` gets the job and how many of its unfinished runs hold a slot,
-        inside the step, and may raise to refuse."""
+        inside the step, and may raise to refuse. AlreadyExists if it is to stand for a slot that has a run."""
         ...
 
     async def turn(
@@ -251,7 +168,8 @@ class Store(Protocol):
         admitted or skipped, and the parent ends, which may in turn mean something for its own family. The end of a
         parent leaves alerts for `hooks`.
 
-        Claims take due runs by priority, then due instant, then id, and move them by Event.CLAIM. An alert is kept if
+        Claims take due runs by priority, then due instant, then id, and move them by Event.CLAIM. A claim for followers
+        may leave other due runs alone; a store to which that is no cheaper claims as ever. An alert is kept if
         the move it tells of (the one that leads to its run and epoch) was applied.
         """
         ...
@@ -261,9 +179,38 @@ class Store(Protocol):
         out. Answer for each the run that stands for it: its own, or the one that used the key."""
         ...
 
-    async def pull(self, pull: Pull) -> list[Run]:
-        """Hand out due items of a queue, in the order of `items.pull_key`, as `items.pulled` has it."""
+    async def pull(self, pull: Pull) -> Pulled:
+        """Hand out due items of a queue, in the order of `items.pull_key`, as `handing_out.HandingOut` has it: together
+        with the objects it changes and the buckets it fills. Nobody else hands out items under the same limits
+        meanwhile."""
         ...
+
+    async def settle(self, settlement: Settlement) -> list[tuple[Move, Job | None]]:
+        """Do all of it, items as `enqueue` and moves as `turn` have it, and answer what followed for the families of
+        the runs. If one of the moves comes too late or an object is not as it was, do nothing and raise Overtaken."""
+        ...
+
+    async def get_objects(self, subjects: Iterable[str]) -> dict[str, GovernedObject]:
+        """Those of the objects that are known, by what items call them."""
+        ...
+
+    async def find_objects(self, query: ObjectQuery) -> Page[GovernedObject]:
+        """Objects by type, then id."""
+        ...
+
+    async def queue_settings(self) -> list[QueueSettings]:
+        """What was set for queues, by name."""
+        ...
+
+    async def set_queue(self, settings: QueueSettings, entry: AuditEntry) -> None:
+        """Store what was set for a queue, on top of the version just below; VersionConflict if that is not there."""
+        ...
+
+    async def add_audit(self, entries: Sequence[AuditEntry]) -> None:
+        """Keep entries of the audit; those there already are left alone."""
+        ...
+
+    async def find_audit(self, query: AuditQuery) -> Page[AuditEntry]: ...
 
     async def queue_counts(self, now: datetime) -> list[QueueCounts]:
         """How the queues stand that are pulled from, by name; one in which nothing waits, is held or is dead is left
@@ -380,8 +327,8 @@ class Store(Protocol):
 
     async def prune(self, retention: Retention) -> int:
         """Forget old finished runs with their attempts and children (a child goes with its parent, never before), old
-        gaps and idempotency records, and lapsed nodes that hold nothing; answer how many
-        runs went, their children not counted."""
+        gaps, audit entries and idempotency records, buckets no longer busy, and lapsed nodes that hold nothing; answer
+        how many runs went, their children not counted."""
         ...
 
     async def roll_up(self, until: datetime) -> int:
@@ -454,6 +401,10 @@ class Observer(Protocol):
     def on_lost(self, run_ids: Iterable[int], now: datetime) -> None:
         """Results of this node came too late, because these runs had moved on: by a callback, by hand, by another node,
         or by the very same result, whose answer got lost."""
+        ...
+
+    def on_changed(self, jobs: Sequence[Job], runs: Sequence[Claimed], now: datetime) -> None:
+        """Somebody made, changed or deleted jobs, or asked for runs outside a schedule."""
         ...
 
     def on_store(self, available: bool, error: str) -> None:

@@ -48,8 +48,9 @@ class RunQuery(msgspec.Struct, frozen=True, kw_only=True):
     `since` and `until` bound the instant a run ended, or was due while it has not ended, so that a search for what
     failed today finds what ended today. `planned_since` and `planned_until`, both included, bound the instant it stands
     for. `reasons` narrows down, None among them standing for no reason. `before_id` continues a newest-first list
-    without counting from the start. With `is_child` False, runs that are children of others are left out. `queue` is
-    the name as it is stored; `error` matches any part of the error, as it is written.
+    without counting from the start, `after_id` one that begins with the oldest. What is not `counted` may have a total
+    of no more than is shown. With `is_child` False, runs that are children of others are left out. `queue` is the name
+    as it is stored, `subject` what items are about; `error` matches any part of the error, as it is written.
     """
 
     surface: str | None = None
@@ -64,12 +65,15 @@ class RunQuery(msgspec.Struct, frozen=True, kw_only=True):
     queue: str | None = None
     steps: frozenset[str] = frozenset()
     holder: str | None = None
+    subject: str | None = None
     error: str = ""
     since: datetime | None = None
     until: datetime | None = None
     planned_since: datetime | None = None
     planned_until: datetime | None = None
     before_id: int | None = None
+    after_id: int | None = None
+    counted: bool = True
     sort: RunSort = RunSort.ID
     descending: bool = True
     offset: int = 0

@@ -33,7 +33,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     `epoch` rises with every move, whoever makes it, so (id, epoch) names one moment of a run's life and a writer
     that holds an older epoch has lost. `slot_at` is set only for planned runs and unique per job. `holder` is the
-    worker an item of the queue was last handed out to.
+    worker an item of the queue was last handed out to, and `subject` what the item is about: an object, or a key its
+    sender gave.
     """
 
     id: int
@@ -63,6 +64,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     step: str | None = None
     input: bytes | None = None
     holder: str | None = None
+    subject: str | None = None
 
     @property
     def planned_at(self) -> datetime:

@@ -47,6 +47,7 @@ class Event(StrEnum):
     REOPEN = "reopen"
     COMPLETE = "complete"
     RESUME = "resume"
+    REFUSE = "refuse"
 
 
 class Reason(StrEnum):
@@ -69,6 +70,8 @@ class Reason(StrEnum):
     CONDITION = "condition"
     CHILDREN = "children"
     RELEASED = "released"
+    GATE = "gate"
+    BUDGET = "budget"
 
 
 FINAL = frozenset(
@@ -92,6 +95,9 @@ TABLE: dict[tuple[State, Event], State] = {
     (State.SCHEDULED, Event.CANCEL): State.CANCELED,
     (State.RETRYING, Event.CLAIM): State.RUNNING,
     (State.RETRYING, Event.CANCEL): State.CANCELED,
+    # An item about an object that must not be seen to any more.
+    (State.SCHEDULED, Event.REFUSE): State.FAILED,
+    (State.RETRYING, Event.REFUSE): State.FAILED,
     (State.RUNNING, Event.SUCCEED): State.SUCCESS,
     (State.RUNNING, Event.ACCEPT): State.CALLBACK_PENDING,
     (State.RUNNING, Event.RETRY): State.RETRYING,
@@ -118,15 +124,16 @@ TABLE: dict[tuple[State, Event], State] = {
     (State.FAILED, Event.REOPEN): State.RUNNING,
     (State.TIMEOUT, Event.REOPEN): State.RUNNING,
     (State.CANCELED, Event.REOPEN): State.RUNNING,
-    # A step of a chain: its condition may not hold, a person may call it done, and one that was skipped may yet come.
+    # A step of a chain: its condition may not hold, and one that was skipped may yet come.
     (State.RUNNING, Event.SKIP): State.SKIPPED,
+    (State.SKIPPED, Event.RESUME): State.WAITING,
+    # A person may call anything done that was begun.
     (State.RUNNING, Event.COMPLETE): State.SUCCESS,
     (State.CALLBACK_PENDING, Event.COMPLETE): State.SUCCESS,
     (State.FAILED, Event.COMPLETE): State.SUCCESS,
     (State.TIMEOUT, Event.COMPLETE): State.SUCCESS,
     (State.CANCELED, Event.COMPLETE): State.SUCCESS,
     (State.DEAD_LETTER, Event.COMPLETE): State.SUCCESS,
-    (State.SKIPPED, Event.RESUME): State.WAITING,
     # One that is to be tried again, and has to wait for what it needs or for room.
     (State.FAILED, Event.RESUME): State.WAITING,
     (State.TIMEOUT, Event.RESUME): State.WAITING,

@@ -8,13 +8,14 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from ksana.domain.claims import Claimed
 from ksana.domain.errors import StoreUnavailable
 from ksana.domain.jobs import Job
 from ksana.domain.moves import LONGEST_WAIT, Move, advance, settle, storable
 from ksana.domain.outcomes import Outcome, Verdict
 from ksana.domain.policies import OverlapRule
-from ksana.domain.ports import Claimed, Target
-from ksana.domain.runs import Attempt, Run
+from ksana.domain.ports import Target
+from ksana.domain.runs import Attempt, Run, Trigger
 from ksana.domain.states import Event, State
 from ksana.engine.artifacts import artifact_of
 from ksana.engine.branching import Branching
@@ -97,7 +98,7 @@ class Attempts:
             run.epoch,
             moved,
             attempt,
-            frees_slot=moved.ended_at is not None and _may_be_waited_for(job),
+            frees_slot=moved.ended_at is not None and _may_be_waited_for(job, run),
             artifact=artifact,
             checkpoint=outcome.checkpoint,
         )
@@ -112,6 +113,7 @@ def _branched(run: Run, moved: Run, outcome: Branching, now: datetime) -> Move:
     return Move(run.epoch, moved, branch=outcome.branch)
 
 
-def _may_be_waited_for(job: Job) -> bool:
-    # Asking for every run of every job would make all turns of a busy job queue up behind its cursor.
-    return job.overlap.rule is OverlapRule.QUEUE
+def _may_be_waited_for(job: Job, run: Run) -> bool:
+    # Asking for every run of every job would make all turns of a busy job queue up behind its cursor. Slots of the past
+    # that are filled in wait for each other under any rule.
+    return job.overlap.rule is OverlapRule.QUEUE or run.trigger is Trigger.CATCH_UP

@@ -57,11 +57,11 @@ class Brancher:
         self._ids = ids
         self._draws = draws
 
-    async def chain(self, run: Run, dag: dict[str, Any], params: dict[str, Any], name: str = "") -> Outcome:
+    async def chain(self, run: Run, plan: ChainPlan, *, is_accepted: bool = True) -> Outcome:
         """Hand a chain over to its steps."""
         try:
-            graph = read_graph(dag)
-            plan = ChainPlan(dag, checked_params(graph.defaults, params), name)
+            graph = plan.graph if is_accepted else read_graph(plan.dag)
+            plan = ChainPlan(plan.dag, checked_params(graph.defaults, plan.params), plan.name)
         except InvalidArgument as error:
             return Outcome(Verdict.FAIL, error=error.message)
         ids = await self._ids.in_a_row(len(graph.steps))
@@ -89,11 +89,11 @@ class Brancher:
         if not isinstance(params, dict):
             return Outcome(Verdict.FAIL, error="params of a chain are an object")
         if "nodes" in config:
-            return await self.chain(run, config, {}, run.step or "")
+            return await self.chain(run, ChainPlan(config, {}, run.step or ""), is_accepted=False)
         found = await self._find(config.get("chain"), CHAIN)
         if not isinstance(found, Job):
             return found
-        return await self.chain(run, found.target.config, params, found.name)
+        return await self.chain(run, ChainPlan(found.target.config, params, found.name))
 
     async def job(self, run: Run, config: dict[str, Any]) -> Outcome:
         """Hand a step over to a run of a job."""

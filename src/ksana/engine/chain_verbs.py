@@ -26,6 +26,7 @@ from ksana.domain.steering import (
 )
 from ksana.engine.alerts import Alarm
 from ksana.engine.artifacts import Artifacts
+from ksana.engine.recording import Recorder
 from ksana.engine.run_verbs import RunVerbs
 from ksana.engine.trying_again import TryAgain
 
@@ -52,6 +53,7 @@ class ChainVerbs:
         alarm: Alarm,
         wake: Callable[[], None],
         let_go: Callable[[int, int], None],
+        recorder: Recorder,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -60,6 +62,7 @@ class ChainVerbs:
         self._alarm = alarm
         self._wake = wake
         self._let_go = let_go
+        self._recorder = recorder
         self._artifacts = Artifacts(store)
         self._again = TryAgain(store, clock, self._steer)
 
@@ -89,9 +92,11 @@ class ChainVerbs:
             parent = family.parent
             return [] if parent.state is State.STOPPING or parent.state.is_final else [stopped(parent, now)]
 
-        await self._steer(run_id, ask, now)
+        moves = await self._steer(run_id, ask, now)
         self._wake()
-        run = await self._runs.get(run_id)
+        before, run = run, await self._runs.get(run_id)
+        if moves:
+            await self._recorder.run("run.stop", before, run)
         if run.state.is_final and run.state is not State.CANCELED:
             raise InvalidState(f"run {run_id} is over ({run.state}); there is nothing to stop")
         return run
@@ -109,9 +114,12 @@ class ChainVerbs:
     async def retry_step(self, run_id: int, step_id: str, *, reason: str = "", artifact: bytes | None = None) -> Run:
         """Try a step again that failed or was stopped; the chain goes on from there. Answers the step's run."""
         place, plan, run = await self._place(run_id, step_id)
+        before = await self._child(run_id, place)
         await self._again.step(run, plan, place, reason, artifact)
         self._wake()
-        return (await self._store.children(run_id))[place]
+        step = (await self._store.children(run_id))[place]
+        await self._recorder.run("run.retry", before, step, reason)
+        return step
 
     async def complete_step(self, run_id: int, step_id: str, *, reason: str = "", artifact: bytes | None = None) -> Run:
         """Take a step as done; the chain goes on from there. Answers the step's run."""
@@ -123,10 +131,13 @@ class ChainVerbs:
                 raise InvalidState(f"node {step_id} is {State.WAITING}; the chain has not begun")
             return complete_step(family, shape, place, now, reason=reason, artifact=artifact)
 
-        await self._steer(run_id, decide, now)
+        before = await self._child(run_id, place)
+        moves = await self._steer(run_id, decide, now)
         await self._again.go_on_above(parent)
         self._wake()
         run = (await self._store.children(run_id))[place]
+        if moves:
+            await self._recorder.run("run.complete", before, run, reason)
         if run.reason is not None and await self._store.children(run.id):
             # A step with children of its own was under way: nobody waits for them any more.
             await self.halt(run.id)
@@ -140,7 +151,9 @@ class ChainVerbs:
             return await self._begin_again(run)
         await self._again.all_failed(run)
         self._wake()
-        return await self._runs.get(run_id)
+        after = await self._runs.get(run_id)
+        await self._recorder.run("run.retry", run, after)
+        return after
 
     async def rerun(self, run_id: int) -> Run:
         """Try a run again that ended without success, whatever it is: of a chain all steps that did, and for a step the
@@ -161,6 +174,17 @@ class ChainVerbs:
         if run.kind == CHAIN or awaits_children(run):
             return await self._stop(run)
         return await self._runs.cancel(run_id)
+
+    async def complete(self, run_id: int, *, reason: str = "", artifact: bytes | None = None) -> Run:
+        """Take a run as done that runs, awaits its callback or ended without success, whatever it is: for a step the
+        chain goes on, and of a chain nobody waits for the steps under way any more."""
+        run = await self._runs.get(run_id)
+        if run.parent_id is not None and run.step is not None:
+            return await self.complete_step(run.parent_id, run.step, reason=reason, artifact=artifact)
+        done = await self._runs.complete(run_id, reason=reason, artifact=artifact)
+        if await self._store.children(run_id):
+            await self.halt(run_id)
+        return done
 
     async def steps(self, run: Run) -> list[StepStanding]:
         """Every step of a chain's run, in the order of the definition, from the first instant on."""
@@ -183,6 +207,10 @@ class ChainVerbs:
             for observer in self._observers:
                 observer.on_moved(moves, now)
         return len(moves)
+
+    async def _child(self, run_id: int, place: int) -> Run | None:
+        children = await self._store.children(run_id)
+        return children[place] if children else None
 
     async def _chain_run(self, run_id: int) -> Run:
         run = await self._runs.get(run_id)

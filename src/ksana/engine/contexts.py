@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import msgspec
 
 from ksana.domain.jobs import Job
 from ksana.domain.outcomes import AttemptContext
+from ksana.domain.references import Scope
 from ksana.domain.runs import Run
+
+_NO_SCOPE = Scope({}, {})
 
 
 class Contexts:
@@ -19,8 +25,17 @@ class Contexts:
     def trace_id(self, run_id: int) -> str:
         return f"{self._trace}{run_id:016x}"
 
-    def of(self, run: Run, job: Job) -> AttemptContext:
+    def of(
+        self,
+        run: Run,
+        job: Job,
+        scope: Scope | None = None,
+        checkpoint: Any = None,
+        keep: Callable[[bytes], None] | None = None,
+    ) -> AttemptContext:
+        """The context of an attempt; a step of a chain has a scope, and a checkpoint if it saved one before."""
         token = run.callback_token or ""
+        step, scope = ("", _NO_SCOPE) if scope is None else (run.step or "", scope)
         return AttemptContext(
             run_id=run.id,
             job_id=run.job_id,
@@ -36,4 +51,11 @@ class Contexts:
             callback_url=f"{self._callback_base}/{token}" if token else "",
             callback_token=token,
             input=None if run.input is None else msgspec.json.decode(run.input),
+            step=step,
+            artifacts=scope.artifacts,
+            params=scope.params,
+            item=scope.item,
+            index=scope.index,
+            checkpoint=checkpoint,
+            keep=keep,
         )

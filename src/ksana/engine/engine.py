@@ -16,22 +16,31 @@ import msgspec
 from ksana.domain.errors import InvalidState, StoreUnavailable
 from ksana.domain.fires import Lateness
 from ksana.domain.moves import LONGEST_WAIT
+from ksana.domain.nodes import NodeInfo
 from ksana.domain.policies import OnUncertain
-from ksana.domain.ports import Clock, Hook, NodeInfo, Observer, Store, Target
+from ksana.domain.ports import Clock, Hook, Observer, Store, Target
 from ksana.domain.runs import DEFAULT_QUEUE
 from ksana.engine.alerts import Alarm, Herald
+from ksana.engine.auditing import Auditor
+from ksana.engine.backfilling import BackfillVerbs
 from ksana.engine.branching import Brancher
 from ksana.engine.chain_verbs import ChainVerbs
 from ksana.engine.clock import ClockWatch, SystemClock
 from ksana.engine.contexts import Contexts
 from ksana.engine.draws import IdPool, SystemDraws
+from ksana.engine.feed import Feed, Topic
+from ksana.engine.governing import Governor
 from ksana.engine.heart import Heart
 from ksana.engine.job_verbs import JobVerbs
+from ksana.engine.keeper import Keeper, Upkeep
 from ksana.engine.lineage import Lineage
+from ksana.engine.lookout import Lookout
 from ksana.engine.loops import StoreHealth, ended
+from ksana.engine.operations import Operation, Operations
 from ksana.engine.planner import Planner
 from ksana.engine.queue_verbs import QueueVerbs
-from ksana.engine.reaper import Reaper, Upkeep
+from ksana.engine.reaper import Reaper
+from ksana.engine.recording import Recorder
 from ksana.engine.run_verbs import RunVerbs
 from ksana.engine.runner import Runner
 from ksana.engine.steps import Steps
@@ -82,6 +91,10 @@ class Engine:
         self.targets = targets
         self.options = options or EngineOptions()
         self.clock = clock or SystemClock()
+        self.feed = Feed(self.clock)
+        self.lookout = Lookout(self.feed, store, self.clock)
+        self.operations = Operations(self.clock, self._tell_operation)
+        observers = [*observers, self.feed]
         self.health = StoreHealth(observers)
         self._ticks = ticks
         self._observers = observers
@@ -90,8 +103,10 @@ class Engine:
         self._job_ids = IdPool(store, "job")
         self._run_ids = IdPool(store, "run")
         self._tasks: list[asyncio.Task[None]] = []
+        self.auditor = Auditor(IdPool(store, "audit"))
+        recorder = Recorder(store, self.clock, self.auditor)
         self.jobs = JobVerbs(
-            store, targets, self.clock, self._job_ids, SystemDraws(self._run_ids), observers, self.wake
+            store, targets, self.clock, self._job_ids, SystemDraws(self._run_ids), observers, self.wake, recorder
         )
         self._lineage = Lineage(store)
         self.runs = RunVerbs(
@@ -107,9 +122,16 @@ class Engine:
             self.wake,
             self._let_go,
             self.options.token_ttl,
+            recorder,
         )
-        self.chains = ChainVerbs(store, self.clock, self.runs, observers, self._alarm, self._wake_all, self._let_go)
-        self.queue = QueueVerbs(store, self.clock, self._run_ids, observers, self._alarm)
+        self.chains = ChainVerbs(
+            store, self.clock, self.runs, observers, self._alarm, self._wake_all, self._let_go, recorder
+        )
+        self.backfill = BackfillVerbs(
+            store, self.clock, self._run_ids, SystemDraws(self._run_ids), observers, self.wake, recorder
+        )
+        self.queue = QueueVerbs(store, self.clock, self._run_ids, observers, self._alarm, self.auditor, recorder)
+        self.governor = Governor(store, self.clock, self.auditor, self.queue.tell_all)
         self.node: NodeInfo | None = None
 
     async def join(self) -> None:
@@ -120,26 +142,8 @@ class Engine:
             raise InvalidState("this store is a copy that was cut short; repeat `ksana store copy`, it goes on there")
         now = clock.now()
         self.node = node = await store.join(options.name, now, options.lease)
-        contexts = Contexts(identity, options.callback_base)
-        brancher = Brancher(store, self.targets, clock, self._run_ids, SystemDraws(self._run_ids))
-        self.runner = Runner(
-            store,
-            clock,
-            self.targets,
-            contexts,
-            Steps(store, self.targets, contexts, self._lineage, brancher),
-            self._lineage,
-            self.health,
-            self._observers,
-            node_id=node.id,
-            capacity=options.workers,
-            queues=options.queues,
-            batch=options.batch,
-            poll=options.poll,
-            token_ttl=options.token_ttl,
-            on_uncertain=options.on_uncertain,
-            alarm=self._alarm,
-        )
+        self.lookout.node_id = node.id
+        self.runner = self._make_runner(node, identity)
         self.planner = Planner(
             store,
             clock,
@@ -152,21 +156,9 @@ class Engine:
             lateness=options.lateness,
             poll=options.poll,
         )
-        self.reaper = Reaper(
-            store,
-            clock,
-            self.runner,
-            self._lineage,
-            self.chains,
-            self.health,
-            self._observers,
-            lease=options.lease,
-            max_reclaims=options.max_reclaims,
-            on_uncertain=options.on_uncertain,
-            upkeep=options.upkeep,
-            poll=options.poll,
-            watch=ClockWatch(self._ticks),
-            alarm=self._alarm,
+        self.reaper = self._make_reaper()
+        self.keeper = Keeper(
+            store, clock, self.runner, self.health, upkeep=options.upkeep, poll=options.poll, alarm=self._alarm
         )
         self.herald = Herald(store, clock, self.health, self._hooks, options.poll)
         self.heart = Heart(
@@ -182,21 +174,66 @@ class Engine:
             on_clock_jump=self._on_clock_jump,
         )
 
+    def _make_runner(self, node: NodeInfo, identity: int) -> Runner:
+        options = self.options
+        contexts = Contexts(identity, options.callback_base)
+        brancher = Brancher(self.store, self.targets, self.clock, self._run_ids, SystemDraws(self._run_ids))
+        return Runner(
+            self.store,
+            self.clock,
+            self.targets,
+            contexts,
+            Steps(self.store, self.targets, contexts, self._lineage, brancher),
+            self._lineage,
+            self.health,
+            self._observers,
+            node_id=node.id,
+            capacity=options.workers,
+            queues=options.queues,
+            batch=options.batch,
+            poll=options.poll,
+            token_ttl=options.token_ttl,
+            on_uncertain=options.on_uncertain,
+            alarm=self._alarm,
+        )
+
+    def _make_reaper(self) -> Reaper:
+        options = self.options
+        return Reaper(
+            self.store,
+            self.clock,
+            self.runner,
+            self._lineage,
+            self.chains,
+            self.health,
+            self._observers,
+            lease=options.lease,
+            max_reclaims=options.max_reclaims,
+            on_uncertain=options.on_uncertain,
+            poll=options.poll,
+            watch=ClockWatch(self._ticks),
+            alarm=self._alarm,
+        )
+
     async def start(self) -> None:
         """Join, unless that has happened, and set the loops going."""
         if self.node is None:
             await self.join()
-        duties = [self.heart.run(), self.planner.run(), self.runner.run(), self.reaper.run()]
+        duties = [self.heart.run(), self.planner.run(), self.runner.run(), self.reaper.run(), self.keeper.run()]
         if self._hooks:
             duties.append(self.herald.run())
         self._tasks = [asyncio.create_task(duty) for duty in duties]
 
     async def stop(self) -> None:
         """Stop planning and claiming, wait for what runs up to the grace period, hand the rest back, leave."""
+        self.feed.close()
+        await self.operations.stop()
+        await self.lookout.stop()
         if self.node is None:
             return
         self.planner.stop()
         self.reaper.stop()
+        self.keeper.stop()
         self.herald.stop()
         await self.runner.stop(self.options.grace)
         # The heart goes on meanwhile: what ran must not be taken away while its outcome is being stored.
@@ -238,6 +275,9 @@ class Engine:
         self.wake()
         if self.node is not None:
             self.reaper.wake()
+
+    def _tell_operation(self, operation: Operation) -> None:
+        self.feed.say(Topic.OPERATION, operation.id, operation, self.clock.now())
 
     def _let_go(self, run_id: int, epoch: int) -> None:
         if self.node is not None:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from ksana.domain.errors import StoreUnavailable
-from ksana.domain.ports import Clock, NodeInfo, Observer, Store
+from ksana.domain.nodes import NodeInfo
+from ksana.domain.ports import Clock, Observer, Store
 from ksana.engine.clock import ClockWatch
 from ksana.engine.loops import Loop, StoreHealth
 from ksana.engine.runner import Runner

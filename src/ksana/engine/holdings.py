@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import UTC, datetime
 
-from ksana.domain.ports import Claimed, Store
+from ksana.domain.claims import Claimed
+from ksana.domain.ports import Store
 from ksana.domain.states import State
 
 Key = tuple[int, int]

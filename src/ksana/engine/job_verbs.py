@@ -9,17 +9,19 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
+from ksana.domain.changes import CursorMoved, JobChange
 from ksana.domain.errors import InvalidArgument, NotFound, Problem, VersionConflict
 from ksana.domain.fires import Draws, Gap, owed_gap, paused_gap, plan_from
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.jobs import Job, JobSpec, TargetSpec
 from ksana.domain.moves import Move
-from ksana.domain.ports import Clock, CursorMoved, JobChange, Observer, Store, Target
+from ksana.domain.ports import Clock, Observer, Store, Target
 from ksana.domain.runs import Run
 from ksana.domain.schedules import Once, fire_at, first_slot
 from ksana.domain.states import AT_REST, UNSTARTED, Reason, State
 from ksana.domain.validation import problems_of
 from ksana.engine.draws import IdPool
+from ksana.engine.recording import Recorder
 
 _replace = msgspec.structs.replace
 _SPEC_FIELDS = JobSpec.__struct_fields__
@@ -38,6 +40,7 @@ class JobVerbs:
         draws: Draws,
         observers: Sequence[Observer],
         wake: Callable[[], None],
+        recorder: Recorder,
     ) -> None:
         self._store = store
         self._targets = targets
@@ -46,6 +49,7 @@ class JobVerbs:
         self._draws = draws
         self._observers = observers
         self._wake = wake
+        self._recorder = recorder
         self._changing: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
     async def create(
@@ -64,7 +68,10 @@ class JobVerbs:
         now = self._clock.now()
         jobs = [self._planned(self._new(surface, spec, now), now) for spec in checked]
         await self._store.add_jobs(jobs, answer(jobs[0]) if answer else None)
+        for observer in self._observers:
+            observer.on_changed(jobs, [], now)
         self._wake()
+        await self._recorder.jobs("job.create", [(None, job) for job in jobs])
         return jobs
 
     def checked(self, spec: JobSpec) -> JobSpec:
@@ -142,15 +149,15 @@ class JobVerbs:
                 gap=owed_gap(job, now, Reason.OPERATOR),
             )
 
-        return await self._apply(job_id, changed, version)
+        return await self._apply("job.change", job_id, changed, version)
 
     async def pause(self, job_id: int, version: int | None = None) -> Job:
         """Plan no more slots and cancel what has not started. Pausing a paused job changes nothing."""
-        return await self._apply(job_id, lambda job, now: self._switched(job, job, False, now), version)
+        return await self._apply("job.pause", job_id, lambda job, now: self._switched(job, job, False, now), version)
 
     async def resume(self, job_id: int, version: int | None = None) -> Job:
         """Plan from the next slot on; what the pause left out is recorded as one gap, and a `once` as missed."""
-        return await self._apply(job_id, lambda job, now: self._switched(job, job, True, now), version)
+        return await self._apply("job.resume", job_id, lambda job, now: self._switched(job, job, True, now), version)
 
     def _switched(
         self, before: Job, job: Job, enabled: bool, now: datetime, cancels: frozenset[State] = UNSTARTED
@@ -187,14 +194,22 @@ class JobVerbs:
             gone = _unplanned(_replace(job, enabled=False, deleted_at=now))
             return JobChange(version=job.version, job=gone, moves_cursor=True, cancels=AT_REST, reason=Reason.DELETED)
 
-        await self._apply(job_id, deleted, version)
+        await self._apply("job.delete", job_id, deleted, version)
 
-    async def _apply(self, job_id: int, change: Callable[[Job, datetime], JobChange], version: int | None) -> Job:
+    async def _apply(
+        self, action: str, job_id: int, change: Callable[[Job, datetime], JobChange], version: int | None
+    ) -> Job:
         """One change of a job at a time: of many that began at once, all but one would lose, again and again."""
         async with self._changing.setdefault(job_id, asyncio.Lock()):
-            return await self._applied(job_id, change, version)
+            before, after = await self._applied(job_id, change, version)
+        if after is not before:
+            gone = after.deleted_at is not None
+            await self._recorder.jobs(action, [(before, None if gone else after)])
+        return after
 
-    async def _applied(self, job_id: int, change: Callable[[Job, datetime], JobChange], version: int | None) -> Job:
+    async def _applied(
+        self, job_id: int, change: Callable[[Job, datetime], JobChange], version: int | None
+    ) -> tuple[Job, Job]:
         """Read, change and store under the version read; if somebody was quicker, again, unless a version was asked."""
         for tries_left in reversed(range(_TRIES)):
             job = await self.get(job_id)
@@ -203,7 +218,7 @@ class JobVerbs:
             now = self._clock.now()
             wanted = change(job, now)
             if wanted.job == job:
-                return job
+                return job, job
             stored = _replace(wanted.job, version=job.version + 1, updated_at=now)
             # What is said of slots not yet fired holds only while none of them has been fired.
             cursor_was = job.next_slot_at if wanted.moves_cursor else msgspec.UNSET
@@ -217,11 +232,12 @@ class JobVerbs:
                 continue
             self._tell(stored, canceled, wanted.gap, now)
             self._wake()
-            return stored
+            return job, stored
         raise VersionConflict(f"job {job_id} moves faster than it can be changed; try again")
 
     def _tell(self, job: Job, canceled: Sequence[Run], gap: Gap | None, now: datetime) -> None:
         for observer in self._observers:
+            observer.on_changed([job], [], now)
             if canceled:
                 observer.on_moved([(Move(run.epoch - 1, run), job) for run in canceled], now)
             if gap is not None:

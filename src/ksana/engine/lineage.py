@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ksana.domain.claims import Claimed
 from ksana.domain.graph import Graph, Step
 from ksana.domain.jobs import Job, TargetSpec
 from ksana.domain.plans import ChainPlan, MapPlan, Plan, read_plan
 from ksana.domain.policies import Overlap, OverlapRule
-from ksana.domain.ports import Claimed, Store
+from ksana.domain.ports import Store
 from ksana.domain.runs import Run
 
 _MOST_STEPS = 1_000_000
@@ -81,7 +82,7 @@ class Lineage:
         orphans = {one.run.parent_id for one in claimed if one.job is None and one.run.parent_id is not None}
         if not orphans:
             return list(claimed)
-        parents = await self.parents(orphans)
+        parents = self._parents if orphans <= self._parents.keys() else await self.parents(orphans)
         return [
             Claimed(one.run, parents[one.run.parent_id].job_of(one.run))
             if one.job is None and one.run.parent_id in parents
@@ -93,6 +94,10 @@ class Lineage:
         """The job that a step amounts to."""
         [claimed] = await self.with_jobs([Claimed(run, None)])
         return claimed.job
+
+    async def parent(self, parent_id: int) -> Parent | None:
+        """The run that has branched under this id, if there is one."""
+        return self._parents.get(parent_id) or (await self.parents([parent_id])).get(parent_id)
 
     async def parents(self, parent_ids: Iterable[int]) -> dict[int, Parent]:
         wanted = set(parent_ids)

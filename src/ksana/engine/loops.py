@@ -37,6 +37,44 @@ async def rest(clock: Clock, wake: asyncio.Event, span: timedelta) -> bool:
     return is_over
 
 
+class Rests:
+    """Rests one after the other. An alarm that was set and rings early enough is left to ring, by whoever is woken
+    before: setting one costs more than a look that comes too early."""
+
+    def __init__(self, clock: Clock, wake: asyncio.Event) -> None:
+        self._clock = clock
+        self._wake = wake
+        self._alarm: asyncio.Task[None] | None = None
+        self._rings_at: datetime | None = None
+        self._has_rung = False
+
+    async def rest(self, span: timedelta) -> bool:
+        """Wait for the event, but no longer than that on this clock; answer whether the alarm rang since the last."""
+        if span <= timedelta(0):
+            return True
+        until = self._clock.now() + span
+        if not self._has_rung and (self._rings_at is None or until < self._rings_at):
+            self.stop()
+            self._rings_at = until
+            self._alarm = asyncio.create_task(self._ring(span))
+        if not self._has_rung:
+            await self._wake.wait()
+        has_rung, self._has_rung = self._has_rung, False
+        return has_rung
+
+    def stop(self) -> None:
+        """Set no alarm off any more."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = self._rings_at = None
+
+    async def _ring(self, span: timedelta) -> None:
+        await self._clock.sleep(span)
+        self._alarm = self._rings_at = None
+        self._has_rung = True
+        self._wake.set()
+
+
 async def ended(clock: Clock, tasks: Collection[asyncio.Task[Any]], limit: timedelta) -> bool:
     """Wait for tasks to end, but no longer than that on this clock; answer whether all did."""
     alarm = asyncio.ensure_future(clock.sleep(limit))

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 from contextvars import copy_context
 from datetime import datetime, timedelta
 from typing import Any
 
+from ksana.domain.claims import Claimed
 from ksana.domain.outcomes import Outcome, Verdict
-from ksana.domain.ports import Claimed, Clock, Observer
+from ksana.domain.ports import Clock
 from ksana.engine.holdings import Key
 
 # How long past its timeout an attempt may take to say so before it is cut off.
@@ -36,12 +37,13 @@ class Execution:
 
 
 class Places:
-    """Executes what it is given. `attempt` never raises but for cancellation; `tell` is called when one has ended."""
+    """Executes what it is given. `attempt` never raises but for cancellation; `note_start` is called when one begins,
+    and `tell` when one has ended."""
 
     def __init__(
         self,
         clock: Clock,
-        observers: Sequence[Observer],
+        note_start: Callable[[Claimed, datetime], None],
         attempt: Callable[[Claimed], Coroutine[Any, Any, Outcome]],
         tell: Callable[[], None],
         capacity: int,
@@ -50,14 +52,13 @@ class Places:
         self.held: dict[Key, Execution] = {}
         self.ended: list[Execution] = []
         self._clock = clock
-        self._observers = observers
+        self._note_start = note_start
         self._attempt = attempt
         self._tell = tell
         self._line: deque[Execution] = deque()
         self._under_way = 0
         self._called_in = 0
         self._workers: set[asyncio.Task[None]] = set()
-        self._started: list[Claimed] = []
 
     @property
     def executing(self) -> int:
@@ -161,7 +162,7 @@ class Places:
             if self._is_held(execution):
                 self._under_way += 1
                 execution.started_at = now
-                self._note_start(execution.claimed)
+                self._note_start(execution.claimed, now)
                 return execution
         return None
 
@@ -172,20 +173,6 @@ class Places:
         self.ended.append(execution)
         self._tell()
         return now
-
-    def _note_start(self, claimed: Claimed) -> None:
-        """Observers are told of all starts of a moment at once."""
-        if not self._started:
-            asyncio.get_running_loop().call_soon(self.tell_started)
-        self._started.append(claimed)
-
-    def tell_started(self) -> None:
-        """Tell observers of the starts they do not know of yet."""
-        if self._started:
-            started, self._started = self._started, []
-            now = self._clock.now()
-            for observer in self._observers:
-                observer.on_started(started, now)
 
 
 def _limit_of(execution: Execution) -> timedelta:

@@ -8,10 +8,11 @@ from collections import deque
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from ksana.domain.claims import Fired
 from ksana.domain.fires import DueJob, Fire, Lateness, decide
 from ksana.domain.foresight import Births, Foreseen
 from ksana.domain.moves import advance
-from ksana.domain.ports import Clock, Fired, Observer, Store
+from ksana.domain.ports import Clock, Observer, Store
 from ksana.domain.states import Event, State
 from ksana.engine.draws import IdPool, IdsExhausted, SystemDraws
 from ksana.engine.foresight import Foresight

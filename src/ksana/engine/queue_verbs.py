@@ -6,35 +6,41 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-import msgspec
-
-from ksana.domain.errors import AlreadyExists, InvalidState, KsanaError, NotFound
+from ksana.domain.changes import Overtaken, Settlement
+from ksana.domain.errors import AlreadyExists, InvalidState, KsanaError, NotFound, StoreUnavailable, VerifyCapReached
+from ksana.domain.handing_out import Pulled
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.items import (
     KIND,
-    QUEUE,
     SCOPE,
     Enqueued,
-    Item,
+    NewItem,
     Pull,
     PullOrder,
     Report,
     extended,
+    held_back,
+    is_about_object,
     lease_token,
     new_item,
     redriven,
     refuse_stale,
+    refused,
     stored_key,
     stored_queue,
 )
 from ksana.domain.moves import Move
-from ksana.domain.policies import Priority
+from ksana.domain.objects import VERIFYING, UnknownType, action_of, why_not_verified
 from ksana.domain.ports import Clock, Observer, Store
 from ksana.domain.runs import Run
+from ksana.domain.states import Reason, State
 from ksana.engine.alerts import Alarm
+from ksana.engine.auditing import Auditor
 from ksana.engine.draws import IdPool
 from ksana.engine.loops import rest
 from ksana.engine.queue_judges import Judge, acking, failing, releasing
+from ksana.engine.recording import Recorder
+from ksana.engine.writing_back import WriteBack, Writing
 
 _TRIES = 20
 # How long what another node enqueued may go unnoticed by somebody who waits here.
@@ -46,17 +52,20 @@ HungUp = Callable[[], Awaitable[object]]
 """Returns once the worker that waits for items is gone."""
 
 
-class NewItem(msgspec.Struct, frozen=True, kw_only=True):
-    """An item somebody wants enqueued. One with a `key` that was ever used in its queue stands for the one that used
-    it."""
+def _is_written(move: Move, writes: Mapping[int, WriteBack]) -> bool:
+    run = move.run
+    return run.id in writes and run.state is State.SUCCESS and is_about_object(run)
 
-    queue: str
-    item: Item
-    due_at: datetime | None = None
-    priority: Priority = Priority.NORMAL
-    surface: str = QUEUE
-    type: str | None = None
-    key: str | None = None
+
+def _write_back(report: Report) -> WriteBack:
+    return WriteBack(next_action_at=report.next_action_at, evidence=report.audit_event_id)
+
+
+def _or_raise(results: Sequence[Run | KsanaError]) -> Run:
+    [result] = results
+    if isinstance(result, KsanaError):
+        raise result
+    return result
 
 
 def _forgotten(run_id: int) -> AlreadyExists:
@@ -66,27 +75,61 @@ def _forgotten(run_id: int) -> AlreadyExists:
 class QueueVerbs:
     """Enqueue, pull, acknowledge, fail, extend, release, redrive."""
 
-    def __init__(self, store: Store, clock: Clock, ids: IdPool, observers: Sequence[Observer], alarm: Alarm) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        ids: IdPool,
+        observers: Sequence[Observer],
+        alarm: Alarm,
+        auditor: Auditor,
+        recorder: Recorder,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._ids = ids
         self._observers = observers
         self._alarm = alarm
+        self._auditor = auditor
+        self._recorder = recorder
         self._news: dict[str, set[asyncio.Event]] = {}
         self._is_closed = False
 
-    async def enqueue(self, new: Sequence[NewItem]) -> list[tuple[Run | AlreadyExists, bool]]:
-        """Add items, all in one step. Answers for each the run that stands for it, and whether it is new; AlreadyExists
-        in place of one that stood for it and is forgotten by now."""
+    async def enqueue(self, new: Sequence[NewItem]) -> list[tuple[Run | KsanaError, bool]]:
+        """Add items, all in one step. Answers for each the run that stands for it, and whether it is new. In place of
+        one that stood for it and is forgotten by now there is AlreadyExists, in place of one that would verify what
+        cannot be known once too often VerifyCapReached."""
+        capped = await self._capped(new)
         await self._ids.ensure(len(new))
         now = self._clock.now()
-        made = [self._made(one, now) for one in new]
-        ids = await self._store.enqueue(made)
-        runs = {one.run.id: one.run for one in made}
+        made = {n: self._made(one, now) for n, one in enumerate(new) if n not in capped}
+        ids = await self._store.enqueue(list(made.values()))
+        runs = {one.run.id: one.run for one in made.values()}
         if earlier := [id for id in ids if id not in runs]:
             runs |= {run.id: run for run in await self._store.get_runs(earlier)}
-        self.tell({one.run.queue for one in made})
-        return [(runs.get(id) or _forgotten(id), id == one.run.id) for id, one in zip(ids, made, strict=True)]
+        self.tell({one.run.queue for one in made.values()})
+        answers: dict[int, tuple[Run | KsanaError, bool]] = {n: (error, False) for n, error in capped.items()}
+        for (n, one), id in zip(made.items(), ids, strict=True):
+            answers[n] = (runs.get(id) or _forgotten(id), id == one.run.id)
+        return [answers[n] for n in range(len(new))]
+
+    async def _capped(self, new: Sequence[NewItem]) -> dict[int, VerifyCapReached]:
+        """Which of them must not be enqueued. A key that was used stands for what it stood for, cap or not."""
+        subjects = {one.subject for one in new if one.subject is not None and action_of(one.type) in VERIFYING}
+        objects = await self._store.get_objects(subjects) if subjects else {}
+        unknowable = {subject for subject, one in objects.items() if one.unknown is UnknownType.ONTIC}
+        return {
+            n: VerifyCapReached(error)
+            for n, one in enumerate(new)
+            if one.subject in unknowable
+            and (error := why_not_verified(objects[one.subject], action_of(one.type)))
+            and not await self._is_known(one)
+        }
+
+    async def _is_known(self, new: NewItem) -> bool:
+        if new.key is None:
+            return False
+        return await self._store.find_idempotency(SCOPE, stored_key(new.queue, new.key)) is not None
 
     def _made(self, new: NewItem, now: datetime) -> Enqueued:
         run = new_item(
@@ -98,6 +141,7 @@ class QueueVerbs:
             priority=new.priority,
             surface=new.surface,
             type=new.type,
+            subject=new.subject,
         )
         if new.key is None:
             return Enqueued(run)
@@ -142,7 +186,10 @@ class QueueVerbs:
                     order=order,
                     at=at,
                 )
-                runs = await self._store.pull(asked)
+                pulled = await self._store.pull(asked)
+                runs = pulled.runs
+                if pulled.refused or pulled.blocked:
+                    await self._say(pulled, at)
                 if gone is not None and gone.done():
                     return await self._give_back(runs)
                 if runs or at >= until or self._is_closed:
@@ -160,6 +207,25 @@ class QueueVerbs:
             if not self._news[name]:
                 del self._news[name]
 
+    async def _say(self, pulled: Pulled, now: datetime) -> None:
+        """Say of items why they were not handed out. Whoever overtakes this will be the one to say it."""
+        moves = [refused(refusal.run, now, refusal.error) for refusal in pulled.refused]
+        moves += [move for run in pulled.blocked if (move := held_back(run, now)) is not None]
+        if not moves:
+            return
+        alerts = self._alarm.of([(move, None) for move in moves], now)
+        try:
+            entries = await self._auditor.decisions(moves, now)
+            settlement = Settlement(
+                moves=tuple(moves), alerts=tuple(alerts), hooks=tuple(self._alarm.hooks), entries=tuple(entries)
+            )
+            followed = await self._store.settle(settlement)
+        except (Overtaken, StoreUnavailable):
+            # What was handed out beside them has to reach its worker; the next pull finds these as they are.
+            return
+        for observer in self._observers:
+            observer.on_moved([*[(move, None) for move in moves], *followed], now)
+
     async def _give_back(self, runs: Sequence[Run]) -> list[Run]:
         if runs:
             await self.move_many({run.id: releasing(lease_token(run)) for run in runs})
@@ -168,6 +234,10 @@ class QueueVerbs:
     def close(self) -> None:
         """Nobody is kept waiting any more."""
         self._is_closed = True
+        self.tell_all()
+
+    def tell_all(self) -> None:
+        """There may be something new anywhere."""
         self.tell(self._news)
 
     def tell(self, queues: Iterable[str]) -> None:
@@ -186,8 +256,10 @@ class QueueVerbs:
     async def ack(
         self, run_id: int, token: str | None = None, artifact: bytes | None = None, report: Report | None = None
     ) -> Run:
-        """The worker has done it. One that was acknowledged already is answered as it is."""
-        return await self._move(run_id, acking(token, artifact, report))
+        """The worker has done it. One that was acknowledged already is answered as it is. What it tells of the object
+        is written back."""
+        writes = {} if report is None or not report.is_about_object else {run_id: _write_back(report)}
+        return _or_raise(await self.move_many({run_id: acking(token, artifact, report)}, writes))
 
     async def fail(
         self,
@@ -222,14 +294,14 @@ class QueueVerbs:
         return await self._move(run_id, redriven)
 
     async def _move(self, run_id: int, judge: Judge) -> Run:
-        [result] = await self.move_many({run_id: judge})
-        if isinstance(result, KsanaError):
-            raise result
-        return result
+        return _or_raise(await self.move_many({run_id: judge}))
 
-    async def move_many(self, judges: Mapping[int, Judge]) -> list[Run | KsanaError]:
+    async def move_many(
+        self, judges: Mapping[int, Judge], writes: Mapping[int, WriteBack] | None = None
+    ) -> list[Run | KsanaError]:
         """Move items as they stand, all in one step; each is answered on its own. One that moves meanwhile is looked at
-        again."""
+        again. `writes` says what is to be written back to the objects of those that are done."""
+        writes = writes or {}
         results: dict[int, Run | KsanaError] = {}
         for _ in range(_TRIES):
             todo = [run_id for run_id in judges if run_id not in results]
@@ -251,10 +323,38 @@ class QueueVerbs:
                     results[run_id] = run
                 else:
                     moves.append(move)
-            if moves:
-                results |= await self._stored(moves, now)
+            plain = [move for move in moves if not _is_written(move, writes)]
+            if plain:
+                results |= await self._stored(plain, now)
+            if told := [move for move in moves if _is_written(move, writes)]:
+                results |= await self._written(told, writes, now)
         busy = InvalidState("the item moves faster than it can be changed; try again")
         return [results.get(run_id, busy) for run_id in judges]
+
+    async def _written(
+        self, moves: list[Move], writes: Mapping[int, WriteBack], now: datetime
+    ) -> dict[int, Run | KsanaError]:
+        """Store moves together with what they mean for objects; nothing, if somebody was faster."""
+        objects = await self._store.get_objects({move.run.subject for move in moves if move.run.subject is not None})
+        writing = Writing(objects, now)
+        for move in moves:
+            writing.add(move, writes[move.run.id])
+        await self._ids.ensure(len(writing.follows))
+        settlement = Settlement(
+            moves=tuple(writing.moves),
+            hooks=tuple(self._alarm.hooks),
+            objects=tuple(writing.objects()),
+            items=tuple(self._made(one, now) for one in writing.follows),
+            entries=tuple(await self._auditor.written(writing.changes, now)),
+        )
+        try:
+            followed = await self._store.settle(settlement)
+        except Overtaken:
+            return {}
+        for observer in self._observers:
+            observer.on_moved([*[(move, None) for move in writing.moves], *followed], now)
+        self.tell({one.run.queue for one in settlement.items})
+        return {**writing.errors, **{move.run.id: move.run for move in writing.moves}}
 
     async def _stored(self, moves: list[Move], now: datetime) -> dict[int, Run | KsanaError]:
         pairs = [(move, None) for move in moves]
@@ -263,4 +363,6 @@ class QueueVerbs:
         for observer in self._observers:
             observer.on_moved([*[(move, None) for move in kept], *turn.followed], now)
         self.tell({move.run.queue for move in kept if not move.run.state.is_final})
+        put_back = [(None, move.run) for move in kept if move.run.reason is Reason.OPERATOR]
+        await self._recorder.runs("run.redrive", put_back)
         return {move.run.id: move.run for move in kept}

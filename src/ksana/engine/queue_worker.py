@@ -5,23 +5,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from ksana.domain.errors import InvalidArgument, KsanaError, StoreUnavailable
 from ksana.domain.items import Item, Report, item_of, lease_token, report_of, shown_queue
+from ksana.domain.moves import Kept
 from ksana.domain.outcomes import AttemptContext, Outcome, Verdict
 from ksana.domain.policies import Retry
-from ksana.domain.ports import Clock, Store, Target
+from ksana.domain.ports import Clock, Target
 from ksana.domain.runs import Run
+from ksana.domain.signals import is_ack
 from ksana.domain.times import format_instant, parse_instant
 from ksana.engine.contexts import Contexts
 from ksana.engine.loops import Backoff, ended, rest
-from ksana.engine.queue_verbs import QueueVerbs
+from ksana.engine.queue_verbs import HungUp
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +35,49 @@ LONGEST = timedelta(hours=1)
 _RENEWALS = 3
 _WAIT = timedelta(seconds=5)
 _AT_ONCE = 100
+
+
+class Queue(Protocol):
+    """What a worker says to its queue, as `QueueVerbs` has it. StoreUnavailable means that it may be tried again."""
+
+    async def pull(
+        self,
+        queue: str,
+        holder: str,
+        *,
+        limit: int,
+        lease: timedelta,
+        wait: timedelta,
+        types: tuple[str, ...],
+        hung_up: HungUp,
+    ) -> list[Run]: ...
+
+    async def ack(self, run_id: int, token: str, artifact: bytes | None, report: Report | None) -> object: ...
+
+    async def fail(
+        self,
+        run_id: int,
+        error: str,
+        *,
+        token: str,
+        delay: timedelta = timedelta(0),
+        is_final: bool = False,
+        report: Report | None = None,
+    ) -> object: ...
+
+    async def extend(self, run_id: int, lease: timedelta, token: str, report: Report | None) -> object: ...
+
+    async def release(self, run_id: int, token: str) -> object: ...
+
+
+class Memory(Protocol):
+    """Where what was told of items is kept, as a store has it."""
+
+    async def kept(self, run_ids: Iterable[int]) -> dict[int, Kept]: ...
+
+
+Show = Callable[[Run, Item, Any], Any]
+"""How a function is given an item, together with the progress that an earlier attempt left."""
 
 
 class _Notes:
@@ -63,13 +109,14 @@ class QueueWorker:
     """Works for one queue, on at most `capacity` items at once.
 
     An item is done by the function that is called like its type, else by the one that is called like the queue; items
-    for which there is neither are left to others.
+    for which there is neither are left to others. `limits` say how many items a function may have at once, where that
+    is fewer; a queue that is pulled whole waits until each of its functions could take the next.
     """
 
     def __init__(
         self,
-        queue: QueueVerbs,
-        store: Store,
+        queue: Queue,
+        memory: Memory,
         clock: Clock,
         target: Target,
         contexts: Contexts,
@@ -78,10 +125,12 @@ class QueueWorker:
         holder: str,
         functions: Collection[str],
         capacity: int,
+        limits: Mapping[str, int] | None = None,
+        show: Show | None = None,
         retry: Retry | None = None,
     ) -> None:
         self._queue = queue
-        self._store = store
+        self._memory = memory
         self._clock = clock
         self._target = target
         self._contexts = contexts
@@ -90,30 +139,46 @@ class QueueWorker:
         self._functions = frozenset(functions)
         self._types = () if name in self._functions else tuple(sorted(self._functions))
         self._capacity = capacity
+        self._limits = limits or {}
+        self._show = show or shown_item
         self._retry = retry or Retry()
         self._under_way: dict[asyncio.Task[None], Run] = {}
         self._freed = asyncio.Event()
         self._stopped = asyncio.Event()
+
+    @property
+    def busy(self) -> int:
+        """On how many items it works."""
+        return len(self._under_way)
+
+    async def run_once(self) -> int:
+        """Begin with what is due, without waiting for more; answers how many items that were."""
+        free = self._free()
+        runs = [] if free <= 0 else await self._pull(free, timedelta(0))
+        self._begin(runs)
+        return len(runs)
 
     async def run(self) -> None:
         """Pull and work until stopped."""
         backoff = Backoff()
         while not self._stopped.is_set():
             self._freed.clear()
-            if len(self._under_way) >= self._capacity:
+            free = self._free()
+            if free <= 0:
                 await self._freed.wait()
                 continue
             try:
-                runs = await self._pull()
-            except StoreUnavailable as error:
+                runs = await self._pull(free, _WAIT)
+            except KsanaError as error:
                 log.warning("cannot pull from %s: %s", self.name, error)
                 await rest(self._clock, self._freed, backoff.next())
                 continue
+            except Exception:
+                log.exception("pulling from %s failed and goes on", self.name)
+                await rest(self._clock, self._freed, backoff.next())
+                continue
             backoff.reset()
-            for run in runs:
-                task = asyncio.create_task(self._work(run))
-                self._under_way[task] = run
-                task.add_done_callback(self._done)
+            self._begin(runs)
 
     async def stop(self, grace: timedelta) -> None:
         """Pull no more, wait for what is under way up to the grace period, and give the rest back."""
@@ -124,13 +189,28 @@ class QueueWorker:
             task.cancel()
             await self._said(run, partial(self._queue.release, run.id, lease_token(run)), tries=1)
 
-    async def _pull(self) -> list[Run]:
+    def _free(self) -> int:
+        """How many items may be pulled, whichever of the functions they turn out to be for."""
+        busy = Counter(map(self._function_of, self._under_way.values()))
+        spare = [limit - busy[name] for name, limit in self._limits.items()]
+        return min(self._capacity - len(self._under_way), *spare, _AT_ONCE)
+
+    def _function_of(self, run: Run) -> str:
+        return run.step if run.step in self._functions else self.name
+
+    def _begin(self, runs: Iterable[Run]) -> None:
+        for run in runs:
+            task = asyncio.create_task(self._work(run))
+            self._under_way[task] = run
+            task.add_done_callback(self._done)
+
+    async def _pull(self, limit: int, wait: timedelta) -> list[Run]:
         return await self._queue.pull(
             self.name,
             self._holder,
-            limit=min(self._capacity - len(self._under_way), _AT_ONCE),
+            limit=limit,
             lease=LEASE,
-            wait=_WAIT,
+            wait=wait,
             types=self._types,
             hung_up=self._stopped.wait,
         )
@@ -144,8 +224,8 @@ class QueueWorker:
     async def _work(self, run: Run) -> None:
         item, notes = item_of(run), _Notes()
         context = await self._context(run, item, notes)
-        function = run.step if run.step in self._functions else self.name
-        config = {"function": function, "args": [shown_item(run, item)], "kwargs": {}}
+        shown = self._show(run, item, context.checkpoint)
+        config = {"function": self._function_of(run), "args": [shown], "kwargs": {}}
         doing = asyncio.ensure_future(self._target.execute(context, config))
         holding = asyncio.ensure_future(self._hold(run, notes))
         try:
@@ -157,7 +237,7 @@ class QueueWorker:
             holding.cancel()
 
     async def _context(self, run: Run, item: Item, notes: _Notes) -> AttemptContext:
-        kept = (await self._store.kept([run.id])).get(run.id) if run.attempt > 1 else None
+        kept = (await self._memory.kept([run.id])).get(run.id) if run.attempt > 1 else None
         return AttemptContext(
             run_id=run.id,
             job_id=None,
@@ -202,15 +282,15 @@ class QueueWorker:
             case _:
                 await self._said(run, partial(fail, outcome.error, is_final=True))
 
-    def _acknowledging(self, run: Run, item: Item, result: bytes | None) -> Callable[[], Awaitable[Run]]:
+    def _acknowledging(self, run: Run, item: Item, result: bytes | None) -> Callable[[], Awaitable[object]]:
         token = lease_token(run)
         try:
-            return partial(self._queue.ack, run.id, token, result, _report(item, result))
+            return partial(self._queue.ack, run.id, token, *_settled(item, result))
         except InvalidArgument as error:
             # It is done, and would be done again.
             return partial(self._queue.fail, run.id, error.message, token=token, is_final=True)
 
-    async def _said(self, run: Run, say: Callable[[], Awaitable[Run]], tries: int = 20) -> None:
+    async def _said(self, run: Run, say: Callable[[], Awaitable[object]], tries: int = 20) -> None:
         """Say what became of an item, again and again while the store is away."""
         backoff = Backoff()
         for _ in range(tries):
@@ -225,7 +305,7 @@ class QueueWorker:
         log.warning("the store is away; the lease of job_%d will lapse", run.id)
 
 
-def shown_item(run: Run, item: Item) -> dict[str, Any]:
+def shown_item(run: Run, item: Item, progress: Any) -> dict[str, Any]:
     """An item as functions are given it."""
     return {
         "job_id": f"job_{run.id}",
@@ -235,17 +315,24 @@ def shown_item(run: Run, item: Item) -> dict[str, Any]:
         "run_at": format_instant(run.due_at, "micros"),
         "attempt": run.failures,
         "max_attempts": item.max_attempts,
+        "progress": progress,
         **item.extras,
     }
 
 
-def _report(item: Item, result: bytes | None) -> Report | None:
-    """What a function that sees to an object says of it in what it returns."""
-    if result is None or "object_type" not in item.extras:
-        return None
-    said = msgspec.json.decode(result)
-    if not isinstance(said, dict):
-        return None
+def _settled(item: Item, result: bytes | None) -> tuple[bytes | None, Report | None]:
+    """What a function that is done hands on, and what it says of the object it has seen to."""
+    said = None if result is None else msgspec.json.decode(result)
+    if is_ack(said):
+        output = said.get("output")
+        return None if output is None else msgspec.json.encode(output), _report(said)
+    # Anybody may return fields called like these; only of an object do they mean this.
+    if isinstance(said, dict) and "object_type" in item.extras:
+        return result, _report(said)
+    return result, None
+
+
+def _report(said: Mapping[str, Any]) -> Report | None:
     audit_event_id, next_at = said.get("audit_event_id"), said.get("next_action_at")
     if audit_event_id is None and next_at is None:
         return None

@@ -1,17 +1,16 @@
-"""The reaper: takes back runs whose worker vanished, ends waits whose deadline has passed, forgets what is old."""
+"""The reaper: takes back runs whose worker vanished, and ends waits whose deadline has passed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
-
-import msgspec
+from datetime import datetime, timedelta
 
 from ksana.domain import items
+from ksana.domain.claims import Claimed
 from ksana.domain.jobs import Job
 from ksana.domain.moves import Move, overdue, reclaim
 from ksana.domain.policies import OnUncertain
-from ksana.domain.ports import Claimed, Clock, Observer, Retention, Store
+from ksana.domain.ports import Clock, Observer, Store
 from ksana.domain.runs import Run
 from ksana.domain.states import State
 from ksana.domain.steering import is_branched
@@ -23,21 +22,10 @@ from ksana.engine.loops import Loop, StoreHealth
 from ksana.engine.runner import Runner
 
 _CHUNK = 500
-_UPKEEP = timedelta(minutes=1)
-_FOREVER = datetime(1970, 1, 1, tzinfo=UTC)
-# A result may be committed a little after the minute it ended in; what is summed up must be complete.
-_SETTLED = timedelta(minutes=2)
-
-
-class Upkeep(msgspec.Struct, frozen=True):
-    """How long finished runs are kept (None: for ever), and how many of each job at least."""
-
-    retention: timedelta | None = timedelta(days=30)
-    keep_last: int = 10
 
 
 class Reaper(Loop):
-    """Take back, time out, forget."""
+    """Take back, time out."""
 
     name = "reaper"
 
@@ -54,7 +42,6 @@ class Reaper(Loop):
         lease: timedelta,
         max_reclaims: int,
         on_uncertain: OnUncertain,
-        upkeep: Upkeep,
         poll: timedelta,
         watch: ClockWatch,
         alarm: Alarm,
@@ -69,8 +56,6 @@ class Reaper(Loop):
         self._max_reclaims = max_reclaims
         self._on_uncertain = on_uncertain
         self._alarm = alarm
-        self._upkeep = upkeep
-        self._upkeep_at: datetime | None = None
         self._patient_until: datetime | None = None
         self._outages = health.outages
         self._watch = watch
@@ -87,11 +72,6 @@ class Reaper(Loop):
             self.be_patient()
         while await self._take_back(now) == _CHUNK:
             pass
-        if self._upkeep_at is None or now >= self._upkeep_at:
-            self._upkeep_at = now + _UPKEEP
-            # A store may finish a claim long after it failed to answer it.
-            self._runner.doubt()
-            await self._tidy(now)
         return None
 
     async def _take_back(self, now: datetime) -> int:
@@ -134,17 +114,6 @@ class Reaper(Loop):
 
     def _is_patient(self, now: datetime) -> bool:
         return self._patient_until is not None and now < self._patient_until
-
-    async def _tidy(self, now: datetime) -> None:
-        before = _FOREVER if self._upkeep.retention is None else now - self._upkeep.retention
-        retention = Retention(now, before, self._upkeep.keep_last, _CHUNK)
-        while await self._store.prune(retention) == _CHUNK:
-            pass
-        while await self._store.roll_up(now - _SETTLED) > 0:
-            pass
-        await self._alarm.give_up_unserved(self._store, now)
-        if await self._store.admit_waiting():
-            self._runner.wake_for_work()
 
 
 def _is_parent(run: Run) -> bool:

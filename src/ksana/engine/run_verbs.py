@@ -1,4 +1,4 @@
-"""What people and callbacks do to runs: trigger, cancel, rerun, call back."""
+"""What people and callbacks do to runs: trigger, cancel, rerun, complete, call back."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from ksana.domain.callbacks import (
     judge,
     masked_headers,
 )
+from ksana.domain.claims import Claimed
 from ksana.domain.errors import InvalidState, NotFound
 from ksana.domain.fires import Draws, admit_manual, new_run
 from ksana.domain.idempotency import IdempotencyRecord
@@ -32,13 +33,14 @@ from ksana.domain.states import Event, Reason, State
 from ksana.engine.alerts import Alarm
 from ksana.engine.draws import IdPool, OneRun
 from ksana.engine.lineage import Lineage
+from ksana.engine.recording import Recorder
 
 _TRIES = 20
 _BLANK = Letter()
 
 
 class RunVerbs:
-    """Trigger, cancel, rerun, call back."""
+    """Trigger, cancel, rerun, complete, call back."""
 
     def __init__(
         self,
@@ -54,6 +56,7 @@ class RunVerbs:
         wake: Callable[[], None],
         let_go: Callable[[int, int], None],
         token_ttl: timedelta,
+        recorder: Recorder,
     ) -> None:
         self._store = store
         self._targets = targets
@@ -67,6 +70,7 @@ class RunVerbs:
         self._wake = wake
         self._let_go = let_go
         self._token_ttl = token_ttl
+        self._recorder = recorder
 
     async def trigger(
         self,
@@ -81,8 +85,10 @@ class RunVerbs:
         unless `needs_enabled`. What a chain is given are its parameters."""
         draws = OneRun(await self._ids.next(), self._draws)
         now = self._clock.now()
+        made_of: list[Job] = []
 
         def make(job: Job, active: int) -> Run:
+            made_of[:] = [job]
             if job.deleted_at is not None:
                 raise NotFound(f"there is no job {job_id}")
             if needs_enabled and not job.enabled:
@@ -94,7 +100,10 @@ class RunVerbs:
             return run if apart else admit_manual(job, active, run)
 
         run = await self._store.add_run(job_id, make, answer)
+        for observer in self._observers:
+            observer.on_changed([], [Claimed(run, made_of[0])], now)
         self._wake()
+        await self._recorder.run("run.trigger", None, run)
         return run
 
     def _awaits_callback(self, job: Job, input: bytes | None) -> bool:
@@ -116,7 +125,7 @@ class RunVerbs:
         def canceled(run: Run, now: datetime) -> Run:
             return advance(run, Event.CANCEL, now, reason=Reason.OPERATOR)
 
-        return await self._move(run_id, canceled)
+        return await self._move("run.cancel", run_id, canceled)
 
     async def rerun(self, run_id: int) -> Run:
         """Try a run again that has ended without success."""
@@ -124,7 +133,15 @@ class RunVerbs:
         def again(run: Run, now: datetime) -> Run:
             return advance(run, Event.RERUN, now, due_at=now, reason=Reason.OPERATOR)
 
-        return await self._move(run_id, again)
+        return await self._move("run.retry", run_id, again)
+
+    async def complete(self, run_id: int, *, reason: str = "", artifact: bytes | None = None) -> Run:
+        """Take a run as done that runs, awaits its callback or ended without success, because somebody says so."""
+
+        def done(run: Run, now: datetime) -> Run:
+            return advance(run, Event.COMPLETE, now, reason=Reason.OPERATOR, error=reason)
+
+        return await self._move("run.complete", run_id, done, artifact, reason)
 
     async def by_token(self, token: str) -> Run:
         """The run a callback token belongs to."""
@@ -189,7 +206,14 @@ class RunVerbs:
             self._wake()
         return judged.move.run
 
-    async def _move(self, run_id: int, change: Callable[[Run, datetime], Run]) -> Run:
+    async def _move(
+        self,
+        action: str,
+        run_id: int,
+        change: Callable[[Run, datetime], Run],
+        artifact: bytes | None = None,
+        reason: str = "",
+    ) -> Run:
         """Apply a change to the run as it is; if it moves meanwhile, look again."""
         for _ in range(_TRIES):
             run = await self.get(run_id)
@@ -199,13 +223,15 @@ class RunVerbs:
             if moved is run:
                 return run
             holder = run.node_id if run.state is State.RUNNING else None
-            move = Move(run.epoch, moved, frees_slot=moved.ended_at is not None, taken_from=holder)
+            frees_slot = moved.ended_at is not None
+            move = Move(run.epoch, moved, frees_slot=frees_slot, taken_from=holder, artifact=artifact)
             turn = await self._store.turn([move], hooks=self._alarm.hooks)
             if not turn.lost:
                 self._let_go(run.id, run.epoch)
                 for observer in self._observers:
                     observer.on_moved([(move, job), *turn.followed], now)
                 self._wake()
+                await self._recorder.run(action, run, moved, reason)
                 return moved
         raise InvalidState(f"run {run_id} moves faster than it can be changed; try again")
 

@@ -10,28 +10,26 @@ import asyncio
 import logging
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-import msgspec
-
+from ksana.domain.claims import Claim, Claimed, Turn
 from ksana.domain.errors import StoreUnavailable
-from ksana.domain.jobs import Job
-from ksana.domain.moves import LONGEST_WAIT, Move, hand_back
+from ksana.domain.moves import LONGEST_WAIT
 from ksana.domain.policies import OnUncertain
-from ksana.domain.ports import Claim, Claimed, Clock, Observer, Store, Target
-from ksana.domain.states import State
+from ksana.domain.ports import Clock, Observer, Store, Target
 from ksana.engine.alerts import Alarm
 from ksana.engine.attempts import Attempts
 from ksana.engine.contexts import Contexts
 from ksana.engine.holdings import held_by, moved_on
+from ksana.engine.horizon import Horizon
 from ksana.engine.lineage import Lineage
-from ksana.engine.loops import Backoff, StoreHealth, ended, rest
+from ksana.engine.loops import Backoff, Rests, StoreHealth, ended
 from ksana.engine.places import Execution, Places
+from ksana.engine.results import Result, handed_back, overtaken, without_baggage
 from ksana.engine.steps import Steps, is_for_steps
+from ksana.engine.telling import Teller
 
 log = logging.getLogger(__name__)
-
-_replace = msgspec.structs.replace
 
 _NONE: frozenset[int] = frozenset()
 
@@ -71,9 +69,9 @@ class Runner:
         self._clock = clock
         self._lineage = lineage
         self._attempts = Attempts(targets, contexts, steps, token_ttl)
-        self._places = Places(clock, observers, self._attempts.make, self._tell_pump, capacity)
+        self._teller = Teller(observers)
+        self._places = Places(clock, self._teller.started, self._attempts.make, self._tell_pump, capacity)
         self._health = health
-        self._observers = observers
         self._batch = batch
         self._fill = max(1, min(batch, capacity // store.parallelism))
         self._poll = poll
@@ -82,7 +80,7 @@ class Runner:
         self._backlogged = False
         self._pace = 0
         self._storing_later = False
-        self._results: list[_Result] = []
+        self._results: list[Result] = []
         self._reserved = 0
         self._turns: set[asyncio.Task[None]] = set()
         self._hungry = True
@@ -90,11 +88,11 @@ class Runner:
         self._piecemeal = 0
         self._accepting = True
         self._wake = asyncio.Event()
+        self._rests = Rests(clock, self._wake)
+        self._horizon = Horizon(store, health, queues, self._wake)
         self._backoff = Backoff()
         self._pausing = False
         self._aside: set[asyncio.Task[None]] = set()
-        self._next_due_at: datetime | None = None
-        self._is_due_known = True
 
     # Room
 
@@ -141,7 +139,7 @@ class Runner:
         if not self._accepting:
             now = self._clock.now()
             # Claimed while the node was told to stop: nothing was sent, so there is no doubt about them.
-            self._results += [(_handed_back(one, OnUncertain.RETRY, now), one.job) for one in claimed]
+            self._results += [handed_back(one, OnUncertain.RETRY, now) for one in claimed]
             return
         self._places.take(claimed)
 
@@ -178,12 +176,16 @@ class Runner:
 
     async def run(self) -> None:
         """Turn until stopped and idle."""
-        while self._accepting or not self.is_idle:
-            self._wake.clear()
-            if self._is_gathering():
-                await self._clock.sleep(_GATHER)
-            self._start_turns()
-            await self._rest()
+        try:
+            while self._accepting or not self.is_idle:
+                self._wake.clear()
+                if self._is_gathering():
+                    await self._clock.sleep(_GATHER)
+                self._start_turns()
+                await self._rest()
+        finally:
+            self._rests.stop()
+            self._teller.tell()
 
     def _is_gathering(self) -> bool:
         """Whether results had better wait for company: under a backlog, with the next runs already at hand, a moment
@@ -196,19 +198,20 @@ class Runner:
         self._start_turns()
         while self._turns:
             await asyncio.wait(self._turns)
+            self._teller.tell()
             self._start_turns()
 
     def _start_turns(self) -> None:
         if self._doubtful and not (self._pausing or self._turns or self._reserved):
             self._start(self._recover())
         while self._is_turn_worthwhile():
-            self._settle_ended()
+            may_follow = self._settle_ended()
             size = 1 if self._piecemeal else self._batch
             results, self._results = self._results[:size], self._results[size:]
             self._pace = max(len(results), self._pace // 2)
-            wanted = self._wanted()
+            wanted = self._wanted(may_follow)
             self._reserved += wanted
-            self._start(self._turn(results, wanted))
+            self._start(self._turn(results, self._claim(wanted)))
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
         turn = asyncio.create_task(work)
@@ -229,8 +232,8 @@ class Runner:
         is_full = results >= self._fill or wanted >= self._fill
         return is_full and len(self._turns) < self._store.parallelism
 
-    def _wanted(self) -> int:
-        if not self._hungry or not self._accepting or self._piecemeal:
+    def _wanted(self, may_follow: bool = False) -> int:
+        if not (self._hungry or may_follow) or not self._accepting or self._piecemeal:
             return 0
         # While there is known to be more than enough to do, runs are fetched ahead at the pace they come to an end:
         # with quick targets the places never wait for the store, with slow ones nothing is held that others could do.
@@ -238,15 +241,27 @@ class Runner:
         held = len(self._places.held) + self._reserved + self._piled_up()
         return max(0, min(self._batch, self._places.capacity + ahead - held))
 
+    def _claim(self, wanted: int) -> Claim | None:
+        """Ask for whatever is due if there may be something, else only for what the results of this turn let in."""
+        if not wanted:
+            return None
+        return Claim(
+            node_id=self.node_id,
+            now=self._clock.now(),
+            limit=wanted,
+            queues=self.queues,
+            for_followers=not self._hungry,
+        )
+
     def _turn_ended(self, turn: asyncio.Task[None]) -> None:
         self._turns.discard(turn)
         self._wake.set()
         if not turn.cancelled() and (error := turn.exception()) is not None:
             log.error("a turn failed and goes on", exc_info=error)
 
-    async def _turn(self, results: list[_Result], wanted: int) -> None:
-        now = self._clock.now()
-        claim = Claim(node_id=self.node_id, now=now, limit=wanted, queues=self.queues) if wanted else None
+    async def _turn(self, results: list[Result], claim: Claim | None) -> None:
+        now = self._clock.now() if claim is None else claim.now
+        wanted = 0 if claim is None else claim.limit
         try:
             turn = await self._store.turn(
                 [move for move, _ in results], claim, self._alarm.of(results, now), self._alarm.hooks
@@ -264,47 +279,33 @@ class Runner:
         self._backoff.reset()
         self._piecemeal = max(0, self._piecemeal - 1)
         self.begin(claimed, wanted)
-        self._look_forward(results)
-        if turn.admitted and not wanted:
-            self.wake_for_work()
-        if wanted:
-            self._backlogged = len(claimed) == wanted
-        if len(claimed) < wanted:
-            self._hungry = False
-            self._is_due_known = False
-        self._tell(results, turn.lost, now)
-        if turn.followed:
-            self._tell(turn.followed, _NONE, now)
+        self._horizon.look_forward(results)
+        self._learn_from(turn, claim)
+        self._teller.moved(results, turn.lost, now)
+        self._teller.moved(turn.followed, _NONE, now)
         if turn.lost:
             await self._keep_overtaken(results, turn.lost)
 
-    async def _keep_overtaken(self, results: list[_Result], lost: frozenset[int]) -> None:
+    def _learn_from(self, turn: Turn, claim: Claim | None) -> None:
+        """Whether there is more to claim, from what this turn has found."""
+        claimed = len(turn.claimed)
+        if claim is None or claim.for_followers:
+            is_full = claim is not None and claimed == claim.limit
+            if turn.admitted > claimed or is_full:
+                self.wake_for_work()
+            return
+        self._backlogged = claimed == claim.limit
+        if not self._backlogged:
+            self._hungry = False
+            self._horizon.is_known = False
+
+    async def _keep_overtaken(self, results: list[Result], lost: frozenset[int]) -> None:
         """What a target answered after the callback had come decides nothing any more, and is kept to be seen."""
-        overtaken = [move.attempt for move, _ in results if move.run.id in lost and move.run.callback_token is not None]
-        if attempts := [attempt for attempt in overtaken if attempt is not None]:
+        if attempts := overtaken(results, lost):
             try:
                 await self._store.add_attempts(attempts)
             except StoreUnavailable as error:
                 self._health.failed(error)
-
-    def _look_forward(self, results: list[_Result]) -> None:
-        """Be there when a run that is tried again comes due."""
-        again = [move.run.due_at for move, _ in results if move.run.state is State.RETRYING]
-        if self._next_due_at is not None:
-            again.append(self._next_due_at)
-        self._next_due_at = min(again, default=None)
-
-    async def _learn_next_due(self) -> None:
-        """Ask when there will be something to claim, if that is not known; most often more work comes before."""
-        self._is_due_known = True
-        try:
-            due_at = await self._store.next_due_at(self.queues)
-        except StoreUnavailable as error:
-            self._health.failed(error)
-            return
-        if due_at is not None and (self._next_due_at is None or due_at < self._next_due_at):
-            self._next_due_at = due_at
-            self._wake.set()
 
     def _pause(self, error: BaseException) -> None:
         if isinstance(error, StoreUnavailable):
@@ -323,18 +324,16 @@ class Runner:
         self._pausing = False
         self.wake_for_work()
 
-    def _suspected(self, results: list[_Result]) -> list[_Result]:
+    def _suspected(self, results: list[Result]) -> list[Result]:
         """What to offer again after the store choked on results: one by one, and the culprit without its baggage."""
         if len(results) != 1:
             self._piecemeal = len(results)
             return results
-        [(move, job)] = results
-        if (attempt := move.attempt) is None:
-            log.error("what came of run %d cannot be stored; it will be found and tried again", move.run.id)
-            self._piecemeal = max(0, self._piecemeal - 1)
-            return []
-        said = f"the outcome ({attempt.verdict}) could not be stored; see the log of the node"
-        return [(Move(move.epoch, _replace(move.run, error=said), None, move.frees_slot, move.taken_from), job)]
+        if (bare := without_baggage(results[0])) is not None:
+            return [bare]
+        log.error("what came of run %d cannot be stored; it will be found and tried again", results[0][0].run.id)
+        self._piecemeal = max(0, self._piecemeal - 1)
+        return []
 
     async def _recover(self) -> None:
         """Ask the store what this node holds: begin what it did not know of, let go of what is no longer its own."""
@@ -356,45 +355,34 @@ class Runner:
         for key in over:
             self._places.let_go(key)
 
-    def _tell(self, results: list[_Result], lost: frozenset[int], now: datetime) -> None:
-        if not results:
-            return
-        self._places.tell_started()
-        kept = [result for result in results if result[0].run.id not in lost] if lost else results
-        for observer in self._observers:
-            if kept:
-                observer.on_moved(kept, now)
-            if lost:
-                observer.on_lost(lost, now)
-
     async def _rest(self) -> None:
         """Wait for a result, a free place or word of new work; look again by itself when the next run comes due."""
         # A turn that claims will tell itself whether there is more, or that nobody knows.
-        if not self._is_due_known and not self._reserved:
+        if not self._horizon.is_known and not self._reserved:
             # Attempts that end at once have ended by now, and what follows from them comes first.
             await asyncio.sleep(0)
             await asyncio.sleep(0)
             if self._wake.is_set():
                 return
-            self._start_aside(self._learn_next_due())
-        pause = self._poll
-        if self._next_due_at is not None:
-            pause = min(pause, self._next_due_at - self._clock.now())
-        if await rest(self._clock, self._wake, pause):
+            self._start_aside(self._horizon.learn())
+        due_at = self._horizon.next_due_at
+        pause = self._poll if due_at is None else min(self._poll, due_at - self._clock.now())
+        # The alarm rings however often the runner is woken: others bring work about without a word to this node.
+        if await self._rests.rest(pause):
             self._hungry = True
-            self._next_due_at = None
+            self._horizon.next_due_at = None
 
-    def _settle_ended(self) -> None:
-        """Decide where the runs go whose attempts have ended. All of a turn are settled at one instant, so that most of
-        them move alike and the store can move them together; the attempts keep the instant they really ended."""
-        if ended := self._places.ended:
-            self._places.ended = []
-            now = self._clock.now()
-            judge = self._attempts.judge
-            self._results += [(judge(execution, now), execution.claimed.job) for execution in ended]
-            if any(is_for_steps(execution.claimed.run) for execution in ended):
-                # What follows in the chain is claimed in the same turn.
-                self._hungry = True
+    def _settle_ended(self) -> bool:
+        """Decide where the runs go whose attempts have ended, and answer whether others may follow them in a chain. All
+        of a turn are settled at one instant, so that most of them move alike and the store can move them together; the
+        attempts keep the instant they really ended."""
+        ended, self._places.ended = self._places.ended, []
+        if not ended:
+            return False
+        now = self._clock.now()
+        judge = self._attempts.judge
+        self._results += [(judge(execution, now), execution.claimed.job) for execution in ended]
+        return any(is_for_steps(execution.claimed.run) for execution in ended)
 
     def cut_overruns(self) -> int:
         """Cut off attempts that went on well past their timeout; answer how many."""
@@ -422,13 +410,5 @@ class Runner:
             claimed = execution.claimed
             own = OnUncertain.RETRY if claimed.job is None else claimed.job.on_uncertain
             on_uncertain = doubt or own or self._on_uncertain
-            self._results.append((_handed_back(claimed, on_uncertain, now), claimed.job))
+            self._results.append(handed_back(claimed, on_uncertain, now))
             self._places.let_go(execution.key)
-
-
-_Result = tuple[Move, Job | None]
-
-
-def _handed_back(claimed: Claimed, on_uncertain: OnUncertain, now: datetime) -> Move:
-    moved = hand_back(claimed.run, on_uncertain, now)
-    return Move(claimed.run.epoch, moved, frees_slot=moved.ended_at is not None)

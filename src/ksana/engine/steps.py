@@ -9,11 +9,13 @@ from typing import Any
 import msgspec
 
 from ksana.domain import items
+from ksana.domain.claims import Claimed
 from ksana.domain.errors import InvalidArgument
 from ksana.domain.graph import Step
-from ksana.domain.outcomes import AttemptContext, Outcome, Verdict
+from ksana.domain.jobs import Job
+from ksana.domain.outcomes import Outcome, Verdict
 from ksana.domain.plans import CHAIN, ChainPlan, MapPlan, read_plan
-from ksana.domain.ports import Claimed, Store, Target
+from ksana.domain.ports import Store, Target
 from ksana.domain.references import Scope, Unresolved, has_markers, holds, render
 from ksana.domain.runs import Run
 from ksana.domain.states import State
@@ -50,7 +52,7 @@ class Steps:
         run = claimed.run
         if run.parent_id is None or run.job_id is not None:
             return await self._whole(claimed)
-        parent = (await self._lineage.parents([run.parent_id])).get(run.parent_id)
+        parent = await self._lineage.parent(run.parent_id)
         step = None if parent is None else parent.step_of(run)
         if parent is None or step is None:
             return Outcome(Verdict.FAIL, error="the plan of its chain does not know this step")
@@ -88,11 +90,11 @@ class Steps:
         if job.target.kind == CHAIN:
             plan = read_plan(run.input)
             assert isinstance(plan, ChainPlan)
-            return await self._brancher.chain(run, plan.dag, plan.params, plan.name)
+            return await self._brancher.chain(run, plan)
         target = self._targets.get(job.target.kind)
         if target is None:
             return Outcome(Verdict.RETRY, error=f"no target {job.target.kind!r} is installed on this node")
-        return await self._ask(target, self._contexts.of(run, job), run, job.target.config)
+        return await self._ask(target, run, job, job.target.config)
 
     def _config(self, parent: Parent, step: Step, scope: Scope) -> dict[str, Any]:
         """What the target is told, checked; the same object for all runs where nothing is to be filled in."""
@@ -116,24 +118,18 @@ class Steps:
         if target is None or job is None:
             known = ", ".join(sorted(self._targets))
             return Outcome(Verdict.FAIL, error=f"there is no node type {step.kind!r}; this node has {known}")
-        context = msgspec.structs.replace(
-            self._contexts.of(run, job),
-            step=run.step or "",
-            artifacts=scope.artifacts,
-            params=scope.params,
-            item=scope.item,
-            index=scope.index,
-        )
-        return await self._ask(target, context, run, config)
+        return await self._ask(target, run, job, config, scope)
 
-    async def _ask(self, target: Target, context: AttemptContext, run: Run, config: dict[str, Any]) -> Outcome:
+    async def _ask(
+        self, target: Target, run: Run, job: Job, config: dict[str, Any], scope: Scope | None = None
+    ) -> Outcome:
         """Ask the target, which may leave word of how far it has come and find what was left before."""
         saved = _Saved(self._store, run)
         checkpoint = None
         if run.attempt > 1:
             kept = (await self._store.kept([run.id])).get(run.id)
             checkpoint = None if kept is None or kept.checkpoint is None else msgspec.json.decode(kept.checkpoint)
-        context = msgspec.structs.replace(context, checkpoint=checkpoint, keep=saved.keep)
+        context = self._contexts.of(run, job, scope, checkpoint, saved.keep)
         outcome = await target.execute(context, config)
         if saved.last is not None and outcome.checkpoint is None:
             return msgspec.structs.replace(outcome, checkpoint=saved.last)

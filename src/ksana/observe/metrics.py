@@ -15,12 +15,13 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 
+from ksana.domain.claims import Claimed
 from ksana.domain.errors import StoreUnavailable
 from ksana.domain.fires import Gap
 from ksana.domain.jobs import Job
 from ksana.domain.moves import Move
 from ksana.domain.outcomes import Exchange
-from ksana.domain.ports import Claimed, Store
+from ksana.domain.ports import Store
 from ksana.domain.queries import Counts
 from ksana.domain.runs import Run, Trigger
 from ksana.domain.states import Reason, State
@@ -184,6 +185,8 @@ class MetricsObserver:
         lost = list(run_ids)
         self._chains.lost(lost)
         self._tables.fenced.add(amount=len(lost))
+
+    def on_changed(self, jobs: Sequence[Job], runs: Sequence[Claimed], now: datetime) -> None: ...
 
     def on_store(self, available: bool, error: str) -> None:
         self._tables.store_up.set(to=int(available))

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+from ksana.domain.claims import Claimed
 from ksana.domain.fires import Gap
 from ksana.domain.items import KIND, Rates
 from ksana.domain.jobs import Job
 from ksana.domain.moves import Move
-from ksana.domain.ports import Claimed
 from ksana.domain.states import FAILURES, Reason, State
 
 # Items that go back for one of these were not tried in vain.
@@ -45,6 +45,8 @@ class QueueRates:
     def on_started(self, claimed: Sequence[Claimed], now: datetime) -> None: ...
 
     def on_lost(self, run_ids: Iterable[int], now: datetime) -> None: ...
+
+    def on_changed(self, jobs: Sequence[Job], runs: Sequence[Claimed], now: datetime) -> None: ...
 
     def on_store(self, available: bool, error: str) -> None: ...
 

@@ -13,10 +13,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from ksana.domain.claims import Claimed
 from ksana.domain.fires import Gap
 from ksana.domain.jobs import Job
 from ksana.domain.moves import Move
-from ksana.domain.ports import Claimed
 from ksana.domain.runs import Attempt, Run
 from ksana.domain.schedules import next_slot
 from ksana.domain.states import Reason, State
@@ -130,6 +130,8 @@ class LogObserver:
             f"{len(lost)} results came too late and decide nothing: these runs had moved on already",
             {"component": "engine", "run_ids": lost[:_SHOWN_IDS], "count": len(lost)},
         )
+
+    def on_changed(self, jobs: Sequence[Job], runs: Sequence[Claimed], now: datetime) -> None: ...
 
     def on_store(self, available: bool, error: str) -> None:
         if available and self._away_since is not None:

@@ -31,6 +31,7 @@ from ksana.domain.schedules import CronSchedule, Every, Once, Schedule
 from ksana.domain.times import EPOCH, parse_instant
 from ksana.domain.validation import problems_of
 from ksana.periodic.chain_definitions import ChainDefinition, http_config
+from ksana.periodic.handlers import DEFAULT_CONCURRENCY, Handler, handler_of, refuse_doubles
 
 F = TypeVar("F", bound=Callable[..., Any])
 Span = str | timedelta
@@ -104,6 +105,7 @@ class Definitions:
 
     def __init__(self) -> None:
         self._own: dict[str, Callable[[], Definition]] = {}
+        self._handlers: list[Handler] = []
         self._included: list[Definitions] = []
 
     def every(
@@ -153,6 +155,20 @@ class Definitions:
         self._enter(name, defined)
         return chain
 
+    def handler(
+        self, name: str, *, queue: str | None = None, concurrency: int = DEFAULT_CONCURRENCY
+    ) -> Callable[[F], F]:
+        """Have the function see to items that workers pull: those about objects (`"cognition.revalidate"`), those of a
+        queue, or those of one type in a `queue`. It is given the Item, on at most `concurrency` of them at once."""
+
+        def decorate(function: F) -> F:
+            handler = handler_of(name, queue, concurrency, function)
+            refuse_doubles([*self._handlers, handler])
+            self._handlers.append(handler)
+            return function
+
+        return decorate
+
     def include(self, other: Definitions) -> None:
         """Have the jobs of another module too, also those it will still write down."""
         if self in other._family():
@@ -168,6 +184,13 @@ class Definitions:
                 if name in found:
                     raise AlreadyExists(f"two jobs are called {name!r}; give one of them another with name=…")
                 found[name] = defined()
+        return found
+
+    @property
+    def handlers(self) -> list[Handler]:
+        """All handlers, those of included modules among them. AlreadyExists if two want the same items."""
+        found = [handler for each in self._family() for handler in each._handlers]
+        refuse_doubles(found)
         return found
 
     @property

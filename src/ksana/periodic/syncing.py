@@ -19,6 +19,8 @@ from ksana.domain.policies import Misfire, Overlap, Priority, Retry, Timeouts
 from ksana.domain.queries import JobQuery
 from ksana.domain.schedules import Every, Schedule
 from ksana.domain.times import EPOCH
+from ksana.engine.acting import acting
+from ksana.engine.auditing import Actor
 from ksana.engine.engine import Engine
 from ksana.periodic.definitions import Definition
 
@@ -52,6 +54,11 @@ _OWNED: Final = Said.__struct_fields__
 async def sync(engine: Engine, definitions: Mapping[str, Definition], app: str, *, prune: bool = False) -> None:
     """Make and change jobs until the store says what these definitions say. AlreadyExists if another app has a job of
     the same name."""
+    with acting(Actor(SURFACE)):
+        await _sync(engine, definitions, app, prune)
+
+
+async def _sync(engine: Engine, definitions: Mapping[str, Definition], app: str, prune: bool) -> None:
     known = await _jobs_of_code(engine)
     now = engine.clock.now()
     for name, definition in definitions.items():

@@ -5,22 +5,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import asyncpg
 import msgspec
 
+from ksana.domain.claims import Claim
 from ksana.domain.errors import InvalidArgument, StoreUnavailable
-from ksana.domain.ports import Claim
 from ksana.domain.times import to_micros
 from ksana.stores.sql.claiming import claim_by_priority, claim_order
 from ksana.stores.sql.compile import Compiled, compile_statement
 from ksana.stores.sql.dialects import POSTGRES
+from ksana.stores.sql.handing import hand_over, handed_to
 from ksana.stores.sql.rows import Row
-from ksana.stores.sql.statements import CLAIM_DUE, END_RUNS, ENDED_AS_TOLD, STAMP_CHAINS, Statement, Table
-from ksana.stores.sql.tx import Step, Told, UniqueViolation
+from ksana.stores.sql.statements import CLAIM_DUE, END_RUNS, ENDED_AS_TOLD, PASS_ON, STAMP_CHAINS, Statement
+from ksana.stores.sql.tables import Table
+from ksana.stores.sql.tx import Relay, Step, Told, UniqueViolation
 
 T = TypeVar("T")
 
@@ -29,6 +31,7 @@ log = logging.getLogger(__name__)
 _TYPES = {"int": "bigint", "text": "text", "bytes": "bytea"}
 _TRIES = 5
 _CLOSE_SECONDS = 5
+_ACQUIRE_SECONDS = 10
 _MIGRATION_LOCK = 0x6B73616E61  # "ksana"
 
 _SETTINGS = {
@@ -135,6 +138,28 @@ class PostgresTx:
         rows.sort(key=claim_order)
         return rows
 
+    async def hand_over(self, run_ids: Sequence[int], due_at: int, claim: Claim) -> list[Row]:
+        return await hand_over(self, run_ids, due_at, claim)
+
+    async def pass_on(self, relay: Relay) -> list[Row] | None:
+        [(run_id, told)] = relay.told.items()
+        rows: list[Row] = await self.rows(
+            PASS_ON,
+            parent_id=relay.parent_id,
+            known_stamp=relay.known_stamp,
+            stamp=relay.stamp,
+            run_id=run_id,
+            epoch=relay.epoch,
+            told=msgspec.json.encode(told).decode(),
+            ids=relay.heirs,
+            count=len(relay.heirs),
+            **relay.ended,
+            **handed_to(relay.claim, relay.ended["ended_at"]),
+        )
+        if len(rows) > 1:
+            rows.sort(key=claim_order)
+        return rows or None
+
     async def stamp(self, run_ids: Sequence[int], stamp: int) -> list[Any]:
         return await self.rows(STAMP_CHAINS, ids=run_ids, stamp=stamp)
 
@@ -197,6 +222,16 @@ def _update(table: Table, varies: tuple[bool, ...]) -> str:
 _BULK = {"insert": _insert, "insert_new": _insert_new, "update": _update}
 
 
+async def _insist(change: Callable[[], Awaitable[T]]) -> T:
+    failed: Exception | None = None
+    for _ in range(_TRIES):
+        try:
+            return await change()
+        except _AGAIN as error:
+            failed = error
+    raise StoreUnavailable(f"PostgreSQL could not make the change in {_TRIES} tries: {failed}") from failed
+
+
 class PostgresDatabase:
     """A PostgreSQL database, shared by any number of nodes."""
 
@@ -247,14 +282,15 @@ class PostgresDatabase:
             pool.terminate()
 
     async def write(self, step: Step[T]) -> T:
-        failed: Exception | None = None
-        for _ in range(_TRIES):
-            try:
-                async with self._connection() as connection, connection.transaction():
-                    return await step(PostgresTx(connection, self._texts))
-            except _AGAIN as error:
-                failed = error
-        raise StoreUnavailable(f"PostgreSQL could not make the change in {_TRIES} tries: {failed}") from failed
+        async def transact() -> T:
+            async with self._connection() as connection, connection.transaction():
+                return await step(PostgresTx(connection, self._texts))
+
+        return await _insist(transact)
+
+    async def single(self, step: Step[T]) -> T:
+        # A statement by itself is a transaction, without the two round trips that begin and end one.
+        return await _insist(lambda: self.read(step))
 
     async def read(self, step: Step[T]) -> T:
         async with self._connection() as connection:
@@ -275,7 +311,9 @@ class PostgresDatabase:
         self._idle.clear()
         try:
             await self._renew(self._pool)
-            async with self._pool.acquire(timeout=10) as connection:
+            # The driver's own timeout would make a task of every acquisition.
+            async with asyncio.timeout(_ACQUIRE_SECONDS) as limit, self._pool.acquire() as connection:
+                limit.reschedule(None)
                 yield connection
         except _UNFIT as error:
             raise InvalidArgument.of("", f"the database cannot hold this value: {error}") from error

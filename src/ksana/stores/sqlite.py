@@ -10,32 +10,23 @@ import queue
 import sqlite3
 import sys
 import threading
-from collections.abc import Awaitable, Collection, Sequence
+from collections.abc import Awaitable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
-import msgspec
-
 from ksana.domain.errors import InvalidArgument, KsanaError, StoreUnavailable
-from ksana.domain.ports import Claim
 from ksana.stores.asked import Asked
-from ksana.stores.sql.claiming import claim_by_priority
-from ksana.stores.sql.compile import Compiled, compile_statement
 from ksana.stores.sql.dialects import SQLITE
-from ksana.stores.sql.rows import Row
-from ksana.stores.sql.statements import END_RUNS, ENDED_AS_TOLD, LOCK_CHAINS, SET_STAMPS, Statement, Table
-from ksana.stores.sql.tx import Step, Told, UniqueViolation
+from ksana.stores.sql.tx import Step
+from ksana.stores.sqlite_tx import SqliteTx
 
 T = TypeVar("T")
 
 _Job = Asked[Step[Any]]
 
 _GROUP = 256
-# A few sizes only, so that the prepared statements for them stay at hand; the largest keeps below the limit of values.
-_PIECES = (500, 256, 64, 16, 4, 1)
 _READERS = 2
 # What was written goes from the log to the file once this many rows have changed and nobody has asked for anything for
 # this many seconds; whatever happens, the log grows no longer than so many pages.
@@ -47,137 +38,6 @@ _SWITCH = 0.0002
 # Halves of characters, integers beyond 64 bits, values beyond a gigabyte: the value is at fault, not the file.
 _UNFIT = (UnicodeEncodeError, OverflowError, sqlite3.DataError)
 _TROUBLE = (*_UNFIT, sqlite3.Error)
-
-
-class SqliteTx:
-    """A transaction on one connection. Its coroutines never suspend, so a thread can run them to the end."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._execute = connection.execute
-        self._compiled: dict[Statement, tuple[str, Compiled]] = {}
-        self._packing: dict[Statement, Statement] = {}
-        self._bulk: dict[tuple[Table, int, str], str] = {}
-
-    async def rows(self, statement: Statement, /, **values: Any) -> list[tuple[Any, ...]]:
-        if statement.selects is not None:
-            return self._packed(statement, statement.selects, values)
-        return self._execute(*self._ready(statement, values)).fetchall()
-
-    def _packed(self, statement: Statement, table: Table, values: dict[str, Any]) -> list[tuple[Any, ...]]:
-        """All rows in one step: every step gives up the interpreter's lock and may wait long to get it back."""
-        packed = self._packing.get(statement)
-        if packed is None:
-            packed = self._packing[statement] = Statement(_pack(statement.text, table))
-        [(text,)] = self._execute(*self._ready(packed, values)).fetchall()
-        rows: list[tuple[Any, ...]] = _unpack(text)
-        places = [i for i, (_, kind) in enumerate(table.columns) if kind == "bytes"]
-        if all(row[i] is None for row in rows for i in places):
-            return rows
-        return [_with_bytes(row, places) for row in rows]
-
-    async def run(self, statement: Statement, /, **values: Any) -> int:
-        return self._execute(*self._ready(statement, values)).rowcount
-
-    def _ready(self, statement: Statement, values: dict[str, Any]) -> tuple[str, list[Any]]:
-        found = self._compiled.get(statement)
-        if found is None:
-            found = self._compiled[statement] = _placed(compile_statement(statement, SQLITE))
-        text, compiled = found
-        return text, [
-            msgspec.json.encode(values[name]).decode() if is_list else values[name]
-            for name, is_list in zip(compiled.names, compiled.lists, strict=True)
-        ]
-
-    async def insert(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-        try:
-            self._insert(table, rows, "")
-        except sqlite3.IntegrityError as error:
-            raise UniqueViolation(str(error)) from error
-
-    async def insert_new(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> int:
-        return self._insert(table, rows, " ON CONFLICT DO NOTHING")
-
-    def _insert(self, table: Table, rows: Sequence[tuple[Any, ...]], ending: str) -> int:
-        """Many rows a statement: each statement gives up the interpreter's lock once, so the loop runs on meanwhile."""
-        added = start = 0
-        for size in _PIECES:
-            while len(rows) - start >= size:
-                flat = list(chain.from_iterable(rows[start : start + size]))
-                added += self._execute(self._insert_text(table, size, ending), flat).rowcount
-                start += size
-        return added
-
-    def _insert_text(self, table: Table, size: int, ending: str) -> str:
-        text = self._bulk.get((table, size, ending))
-        if text is None:
-            row = f"({', '.join('?' * len(table.names))})"
-            names = ", ".join(table.names)
-            text = f"INSERT INTO {table.name} ({names}) VALUES {', '.join([row] * size)}{ending}"
-            self._bulk[table, size, ending] = text
-        return text
-
-    async def update(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-        try:
-            if any(kind == "bytes" for _, kind in table.columns):
-                self._connection.executemany(_update(table), [(*row[1:], row[0]) for row in rows])
-            else:
-                # Values that JSON can hold go in one step, as rows come out in one.
-                self._execute(_update_packed(table), (msgspec.json.encode(rows).decode(),))
-        except sqlite3.IntegrityError as error:
-            raise UniqueViolation(str(error)) from error
-
-    async def swap(self, change: Statement, /, ids: Sequence[int], epoch: int, **values: Any) -> list[int]:
-        return [row[0] for row in await self.rows(change, ids=ids, epoch=epoch, **values)]
-
-    async def claim(self, claim: Claim) -> list[Row]:
-        return await claim_by_priority(self, claim)
-
-    async def stamp(self, run_ids: Sequence[int], stamp: int) -> list[tuple[Any, ...]]:
-        found = await self.rows(LOCK_CHAINS, ids=run_ids)
-        if found:
-            await self.run(SET_STAMPS, ids=run_ids, stamp=stamp)
-        return found
-
-    async def end(self, told: Told, epoch: int, **values: Any) -> Collection[int]:
-        text = msgspec.json.encode(told).decode()
-        if await self.run(END_RUNS, told=text, epoch=epoch, **values) == len(told):
-            return told
-        return [row[0] for row in await self.rows(ENDED_AS_TOLD, told=text, epoch=epoch)]
-
-
-def _placed(compiled: Compiled) -> tuple[str, Compiled]:
-    """Lists travel as JSON, so the text of a statement never changes and stays prepared."""
-    places = ["IN (SELECT value FROM json_each(?))" if is_list else "?" for is_list in compiled.lists]
-    text = "".join(part + place for part, place in zip(compiled.parts, [*places, ""], strict=True))
-    return text, compiled
-
-
-_unpack = msgspec.json.Decoder(list[tuple[Any, ...]]).decode
-
-
-def _pack(text: str, table: Table) -> str:
-    """The query as one row with one value: a JSON array of its rows, in which bytes are told in hexadecimal."""
-    values = [
-        f"CASE WHEN {name} IS NOT NULL THEN hex({name}) END" if kind == "bytes" else name
-        for name, kind in table.columns
-    ]
-    return f"SELECT json_group_array(json_array({', '.join(values)})) FROM ({text})"
-
-
-def _with_bytes(row: tuple[Any, ...], places: list[int]) -> tuple[Any, ...]:
-    return tuple([bytes.fromhex(v) if i in places and v is not None else v for i, v in enumerate(row)])
-
-
-def _update(table: Table) -> str:
-    key, *others = table.names
-    return f"UPDATE {table.name} SET {', '.join(f'{name} = ?' for name in others)} WHERE {key} = ?"
-
-
-def _update_packed(table: Table) -> str:
-    (key, _), *others = table.columns
-    changes = ", ".join(f"{name} = json_extract(new.value, '$[{i}]')" for i, (name, _) in enumerate(others, 1))
-    return f"UPDATE {table.name} SET {changes} FROM json_each(?) AS new WHERE {key} = json_extract(new.value, '$[0]')"
 
 
 def _finish(step: Awaitable[T]) -> T:
@@ -273,6 +133,8 @@ class SqliteDatabase:
         self._queue.put(job)
         result: T = await job.future
         return result
+
+    single = write
 
     async def exclusive(self, step: Step[T]) -> T:
         # A write transaction excludes every other writer, and SQLite changes its schema inside it.

@@ -22,6 +22,8 @@ from ksana.domain.outcomes import AttemptContext
 from ksana.targets.checks import did_you_mean
 
 CONTEXT_NAMES = ("run", "context")
+# As the package itself calls it, and as people import it: `from ksana import Run`.
+_CONTEXT_TYPES = (AttemptContext.__name__, "Run")
 
 _IMPORT_PATH = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<attributes>[^\W\d]\w*(?:\.[^\W\d]\w*)*)")
 
@@ -163,7 +165,7 @@ def _asks_for_context(parameter: inspect.Parameter) -> bool:
         return parameter.name in CONTEXT_NAMES
     # Under `from __future__ import annotations` an annotation is its source text.
     named = annotation.rpartition(".")[2] if isinstance(annotation, str) else None
-    return annotation is AttemptContext or named == AttemptContext.__name__
+    return annotation is AttemptContext or named in _CONTEXT_TYPES
 
 
 def _problem(message: str) -> InvalidArgument:

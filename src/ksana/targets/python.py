@@ -17,6 +17,7 @@ from typing import Any
 from ksana.domain.durations import format_duration
 from ksana.domain.errors import InvalidArgument, Problem
 from ksana.domain.outcomes import AttemptContext, Outcome, Verdict
+from ksana.targets.alarms import Alarms
 from ksana.targets.calls import Call, bounded, cancelled
 from ksana.targets.checks import not_json, refuse, unknown_fields
 from ksana.targets.functions import Function, Functions
@@ -57,9 +58,10 @@ class PythonTarget:
         self._functions = Functions(functions, importable)
         self._lazy = lazy
         self._max_result_bytes = max_result_bytes
-        self._threads = Threads[Outcome](threads, max_abandoned)
+        self._threads = Threads[Outcome | None](threads, max_abandoned)
         self._thread_count = threads
         self._tasks: set[asyncio.Task[Outcome]] = set()
+        self._alarms: Alarms | None = None
 
     @property
     def abandoned(self) -> int:
@@ -107,18 +109,34 @@ class PythonTarget:
         if self._tasks:
             await asyncio.wait(list(self._tasks), timeout=CANCEL_GRACE.total_seconds())
 
+    def _alarms_here(self) -> Alarms:
+        loop, alarms = asyncio.get_running_loop(), self._alarms
+        if alarms is None or alarms.loop is not loop:
+            alarms = self._alarms = Alarms(loop)
+        return alarms
+
     async def _in_loop(self, call: Call) -> Outcome:
+        alarms, seconds = self._alarms_here(), call.timeout.total_seconds()
+        over: asyncio.Future[None] = alarms.loop.create_future()
         # A task of its own, because a function may cancel the task it runs in, or ignore being cancelled.
-        task = asyncio.create_task(call.run_async())
+        task = alarms.loop.create_task(call.run_async())
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+
+        def end(task: asyncio.Task[Outcome]) -> None:
+            self._tasks.discard(task)
+            if not over.done():
+                over.set_result(None)
+
+        task.add_done_callback(end)
+        alarms.set(over, seconds)
         try:
-            await asyncio.wait((task,), timeout=call.timeout.total_seconds())
+            await over
             if task.done():
                 return task.result()
         finally:
+            alarms.clear(over, seconds)
             if not task.done():
-                call.given_up.set()
+                call.give_up()
                 task.cancel()
                 await asyncio.wait((task,), timeout=CANCEL_GRACE.total_seconds())
                 if not task.done():
@@ -136,13 +154,17 @@ class PythonTarget:
             )
         except RuntimeError as error:
             return Outcome(Verdict.RETRY, error=f"no thread to run the function in: {error}")
+        alarms, seconds = self._alarms_here(), call.timeout.total_seconds()
+        alarms.set(ticket.future, seconds)
+        outcome = None
         try:
-            await asyncio.wait((ticket.future,), timeout=call.timeout.total_seconds())
-            if ticket.future.done():
-                return ticket.future.result()
+            outcome = await ticket.future
+            if outcome is not None:
+                return outcome
         finally:
-            if not ticket.future.done():
-                call.given_up.set()
+            alarms.clear(ticket.future, seconds)
+            if outcome is None:
+                call.give_up()
                 if self._threads.give_up(ticket):
                     _log.warning(
                         "%s was given up and goes on in its thread; %d such threads",

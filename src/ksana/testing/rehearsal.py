@@ -16,25 +16,32 @@ from typing import Any, Final, TypeVar, Unpack
 
 import msgspec
 
+from ksana.api.queue.item_reading import read_new_job as read_new_item
+from ksana.api.queue.item_shapes import NewJob
 from ksana.api.services import JobDefaults
-from ksana.api.v2.job_shapes import JobInput, read_new_job
+from ksana.api.v2.job_reading import read_new_job
+from ksana.api.v2.job_shapes import JobInput
 from ksana.client import jobs as asking
+from ksana.client import queue as queue_asking
 from ksana.client.asking import JobWords
+from ksana.client.calls import Call
+from ksana.client.items import Action, Item, ObjectType
 from ksana.domain.callbacks import Word
 from ksana.domain.durations import parse_duration
-from ksana.domain.errors import InvalidArgument, NotFound
+from ksana.domain.errors import InvalidArgument, KsanaError, NotFound
 from ksana.domain.jobs import Job
+from ksana.domain.moves import Kept
 from ksana.domain.queries import JobQuery, RunQuery
 from ksana.domain.runs import Attempt, Run
 from ksana.domain.times import parse_instant
 from ksana.periodic.definitions import Definitions
 from ksana.periodic.syncing import sync
 from ksana.testing.scripted_http import Broken, HttpCall, Refused, Reply, Script, Silent
-from ksana.testing.seen import RunSeen, RunsSeen
+from ksana.testing.seen import ItemSeen, RunSeen, RunsSeen
 from ksana.testing.stage import Stage
 from ksana.testing.virtual_loop import VirtualLoop
 
-__all__ = ["Broken", "HttpCall", "Refused", "Rehearsal", "Reply", "RunSeen", "RunsSeen", "Silent"]
+__all__ = ["Broken", "HttpCall", "ItemSeen", "Refused", "Rehearsal", "Reply", "RunSeen", "RunsSeen", "Silent"]
 
 T = TypeVar("T")
 
@@ -99,6 +106,7 @@ class Rehearsal:
         found = _imported(app) if isinstance(app, str) else app
         stage = self._open_stage()
         stage.functions.update(found.functions)
+        stage.handle(found.handlers)
         self._do(sync(stage.engine, found.definitions, getattr(found, "name", "app")))
         return self
 
@@ -124,6 +132,35 @@ class Rehearsal:
         job = await verbs.create(_SURFACE, spec)
         await stage.settle()
         return job
+
+    # Items
+
+    def enqueue(self, queue: str, payload: Any = None, **words: Any) -> ItemSeen:
+        """Put something into a queue, in the words of `Client.queue.enqueue`."""
+        return self._put(queue_asking.enqueue(queue, payload, **words))
+
+    def enqueue_action(
+        self, object_type: ObjectType, object_id: str, action: Action, run_at: str | datetime, **words: Any
+    ) -> ItemSeen:
+        """Have something done to an object, in the words of `Client.queue.enqueue_action`."""
+        return self._put(queue_asking.enqueue_action(object_type, object_id, action, run_at, **words))
+
+    def _put(self, described: Call[Item]) -> ItemSeen:
+        body = msgspec.json.decode(described.body or b"", type=NewJob)
+        return ItemSeen(self, self._do(self._enqueue(body)).id)
+
+    async def _enqueue(self, body: NewJob) -> Run:
+        stage = self._open_stage()
+        new = read_new_item(body, stage.clock.now(), None)
+        [(run, _)] = await stage.engine.queue.enqueue([new])
+        if isinstance(run, KsanaError):
+            raise run
+        await stage.settle()
+        return run
+
+    def kept_of(self, run_id: int) -> Kept | None:
+        """What a run has handed on, if it has."""
+        return self._do(self._open_stage().store.kept([run_id])).get(run_id)
 
     # Runs
 

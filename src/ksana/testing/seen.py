@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import msgspec
 
+from ksana.domain.items import report_of
 from ksana.domain.runs import Attempt
 from ksana.domain.states import State
 
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from ksana.testing.rehearsal import Rehearsal
 
 
-class RunSeen:
-    """One run."""
+class _Seen:
+    """What every run shows, and an item of the queue is one."""
 
     def __init__(self, rehearsal: Rehearsal, id: int) -> None:
         self._rehearsal = rehearsal
@@ -28,12 +29,16 @@ class RunSeen:
 
     @property
     def ok(self) -> bool:
-        """Whether it ended well."""
+        """Whether it ended well; an item, whether it was acknowledged."""
         return self.state is State.SUCCESS
 
     @property
     def error(self) -> str:
         return self._rehearsal.run_as_it_is(self.id).error
+
+
+class RunSeen(_Seen):
+    """One run."""
 
     @property
     def planned_at(self) -> datetime:
@@ -62,6 +67,32 @@ class RunSeen:
     def __repr__(self) -> str:
         run = self._rehearsal.run_as_it_is(self.id)
         return f"<run {run.id}, planned at {run.planned_at:%F %T}: {run.state}{f', {run.error}' if run.error else ''}>"
+
+
+class ItemSeen(_Seen):
+    """An item of the queue."""
+
+    @property
+    def attempt(self) -> int:
+        """How often it has failed."""
+        return self._rehearsal.run_as_it_is(self.id).failures
+
+    @property
+    def run_at(self) -> datetime:
+        return self._rehearsal.run_as_it_is(self.id).due_at
+
+    @property
+    def output(self) -> Any:
+        """What its handler has handed on, read as JSON."""
+        kept = self._rehearsal.kept_of(self.id)
+        return None if kept is None or kept.artifact is None else msgspec.json.decode(kept.artifact)
+
+    @property
+    def next_action_at(self) -> datetime | None:
+        return report_of(self._rehearsal.kept_of(self.id)).next_action_at
+
+    def __repr__(self) -> str:
+        return f"<item {self.id}: {self.state}{f', {self.error}' if self.error else ''}>"
 
 
 class RunsSeen(Sequence[RunSeen]):

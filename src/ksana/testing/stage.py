@@ -4,17 +4,22 @@ something happens to the next. Everything here runs in the virtual loop."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from ksana.domain.errors import InvalidArgument
+from ksana.domain.items import stored_queue
 from ksana.domain.outcomes import AttemptContext, Outcome
 from ksana.domain.ports import Store, Target
+from ksana.engine.contexts import Contexts
 from ksana.engine.engine import Engine, EngineOptions
-from ksana.engine.reaper import Upkeep
+from ksana.engine.keeper import Upkeep
+from ksana.engine.queue_worker import QueueWorker
+from ksana.handling.workers import HandlerWorkers
+from ksana.periodic.handlers import Handler
 from ksana.targets.celery import CeleryTarget
 from ksana.targets.http import HttpTarget, TargetPolicy
 from ksana.targets.http.courier import Courier
@@ -90,6 +95,20 @@ class Stage:
         )
         self.engine = Engine(self.store, self.targets, options, clock=self.clock, ticks=loop.time)
         self._duties: list[asyncio.Task[None]] = []
+        self._handlers: list[QueueWorker] = []
+
+    def handle(self, handlers: Sequence[Handler]) -> None:
+        """Have these handlers see to what is enqueued from here on."""
+        workers = HandlerWorkers(
+            handlers,
+            self.engine.queue,
+            self.store,
+            self.clock,
+            Contexts(0, ""),
+            holder="rehearsal",
+            make_target=lambda functions, _: _WatchedPython(self._loop, functions),
+        )
+        self._handlers += workers.workers
 
     def _load_targets(self, script: Script) -> dict[str, Target]:
         clock = self.clock
@@ -106,7 +125,7 @@ class Stage:
         engine = self.engine
         await engine.join()
         self._duties = [asyncio.create_task(engine.planner.run()), asyncio.create_task(engine.runner.run())]
-        self._loop.is_talking = lambda: engine.executing > 0
+        self._loop.is_talking = lambda: engine.executing > 0 or any(worker.busy for worker in self._handlers)
         await self.settle()
 
     async def close(self) -> None:
@@ -125,10 +144,23 @@ class Stage:
         """Let everything happen that is due at this instant."""
         await self._loop.at_rest()
         for _ in range(_ROUNDS):
-            if not await self.store.lapsed(self.clock.now(), 1):
+            has_begun = await self._hand_out()
+            if await self.store.lapsed(self.clock.now(), 1):
+                await self.engine.reaper.attend()
+            elif not has_begun:
                 return
-            await self.engine.reaper.attend()
             await self._loop.at_rest()
+
+    async def _hand_out(self) -> bool:
+        """Give handlers what is due; answers whether there was something."""
+        due_at = await self._next_item_at()
+        if due_at is None or due_at > self.clock.now():
+            return False
+        return any([await worker.run_once() for worker in self._handlers])
+
+    async def _next_item_at(self) -> datetime | None:
+        queues = [stored_queue(worker.name) for worker in self._handlers]
+        return await self.store.next_due_at(queues) if queues else None
 
     async def advance_to(self, until: datetime) -> None:
         """Let time pass, stopping wherever something happens."""
@@ -139,9 +171,11 @@ class Stage:
             await self.settle()
 
     async def _next_moments(self) -> list[float]:
-        """Timers, and the deadlines of callbacks, which the engine looks for rather than waits for."""
+        """Timers, and what is looked for rather than waited for: deadlines of callbacks, items for handlers."""
         held = await self.store.lapsed(_END_OF_TIME, _MANY)
         instants = [one.run.deadline_at for one in held if one.run.deadline_at is not None]
+        if (due_at := await self._next_item_at()) is not None:
+            instants.append(due_at)
         seconds = [(at - self.clock.start).total_seconds() for at in instants]
         timer = self._loop.next_timer
         moments = seconds if timer is None else [*seconds, timer]

@@ -18,6 +18,19 @@ async def test_another_host_is_refused_without_a_key(host: str) -> None:
     assert (answer.status, answer.json()["code"]) == (421, "MISDIRECTED_REQUEST")
 
 
+@pytest.mark.parametrize("header", ["Forwarded", "X-Forwarded-For", "X-Real-IP"])
+async def test_what_a_proxy_passes_on_needs_a_key_unless_its_name_is_allowed(header: str) -> None:
+    """A proxy on this machine reaches loopback for anybody."""
+    answer = await Client(sample_app(), {"host": "localhost"}).get("/things", headers={header: "203.0.113.7"})
+    assert (answer.status, answer.json()["code"]) == (403, "FORBIDDEN")
+    assert "ksana key create" in answer.json()["message"]
+    allowed = Client(sample_app(allowed_hosts=["ksana.example"]), {"host": "ksana.example"})
+    assert (await allowed.get("/things", headers={header: "203.0.113.7"})).status == 200
+    key = make_key(1, Scope.ADMIN)
+    keyed = Client(sample_app(keys=KeyRing(FakeKeys(key.stored), FakeClock())), {"host": "localhost"})
+    assert (await keyed.get("/things", headers={"X-API-Key": key.text, header: "203.0.113.7"})).status == 200
+
+
 async def test_a_host_can_be_allowed_by_name_or_altogether() -> None:
     for allowed in (["ksana.example"], ["*"]):
         client = Client(sample_app(allowed_hosts=allowed), {"host": "ksana.example:80"})

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ksana.domain.ports import Retention
+from ksana.domain.retention import Retention
 from tests.api.queue.world import JOBS, Queue, refused
 
 KEYS = {

@@ -123,3 +123,20 @@ async def test_a_worker_that_is_lost_loses_its_job_and_the_next_one_finds_what_i
         stale = await queue.send("POST", f"{JOBS}/{job_id}/{path}", {**body, "lease_token": held["lease_token"]})
         assert refused(stale)[:2] == (409, "STALE_LEASE")
     assert (await queue.post(f"/{job_id}/ack", {"lease_token": again["lease_token"]}))["status"] == "succeeded"
+
+
+async def test_ten_workers_share_a_thousand_items_and_none_goes_twice(any_queue: Queue) -> None:
+    """S-18, S-19."""
+    queue = any_queue
+    for first in range(0, 1000, 500):
+        await queue.post("/batch", {"jobs": [{"queue": "mail", "payload": first + n} for n in range(500)]})
+    handed: list[str] = []
+
+    async def work(name: str) -> None:
+        while jobs := await queue.pull(worker_id=name, limit=40):
+            handed.extend(job["job_id"] for job in jobs)
+            await queue.post("/ack", {"jobs": [{"job_id": job["job_id"]} for job in jobs]})
+
+    await asyncio.gather(*[work(f"w{n}") for n in range(10)])
+    assert len(handed) == len(set(handed)) == 1000
+    assert (await queue.get("stats"))["queues"] == []

@@ -34,3 +34,16 @@ async def test_each_call_needs_its_own_scope(queue: Queue) -> None:
         assert (await queue.send(method, path, body)).status == 401
         assert (await queue.send(method, path, body, **others[scope])).status == 403
         assert (await queue.send(method, path, body, **only[scope])).status in (200, 201, 409)
+
+
+async def test_a_worker_sees_what_is_being_worked_on_and_nothing_else(queue: Queue) -> None:
+    """Or else it could not go on where the last one had stopped."""
+    held, waiting = await queue.put(max_attempts=2), await queue.put()
+    await queue.pull(limit=1)
+    await queue.post(f"/{held}/heartbeat", {"progress": {"sent": 1}})
+    work = await queue.key(Scope.QUEUE_WORK)
+    seen = await queue.send("GET", f"{JOBS}/{held}", **work)
+    assert (seen.status, seen.json()["progress"]) == (200, {"sent": 1})
+    assert (await queue.send("GET", f"{JOBS}/{waiting}", **work)).status == 403
+    await queue.send("POST", f"{JOBS}/{held}/ack", {"output": "secret"}, **work)
+    assert (await queue.send("GET", f"{JOBS}/{held}", **work)).status == 403

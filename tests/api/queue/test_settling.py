@@ -8,7 +8,7 @@ from tests.api.queue.conftest import MakeQueue
 from tests.api.queue.world import JOBS, Queue, refused
 
 
-class _Hook:
+class Hook:
     name = "pager"
 
     async def deliver(self, alert: Any) -> str:
@@ -60,7 +60,7 @@ async def test_an_ack_that_says_failed_ends_the_job_without_another_try(queue: Q
 
 async def test_a_failed_job_comes_back_until_it_is_a_dead_letter(make_queue: MakeQueue) -> None:
     """S-27, S-28, S-29, S-30, S-31, S-32: later each time, with the same key, and with one alert in the end."""
-    queue = await make_queue(hooks=[_Hook()])
+    queue = await make_queue(hooks=[Hook()])
     made = await queue.post("", queue.document("1m", priority="high"))
     path = f"/{made['job_id']}/fail"
     body = {"error": "timeout while verifying evidence", "retry_delay_sec": 300}

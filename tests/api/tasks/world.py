@@ -137,6 +137,7 @@ class World(Client):
         """Fire and claim what is due; attempts are then under way."""
         await self.engine.planner.attend()
         await self.engine.reaper.attend()
+        await self.engine.keeper.attend()
         self.engine.runner.wake_for_work()
         await self.engine.runner.run_once()
 

@@ -252,6 +252,8 @@ async def test_runs_are_found_by_what_they_are(world: World, history: dict[str, 
     assert await _ids(world, "tag=blue&state=CANCELED") == [4]
     assert await _ids(world, "name=BAD") == [4, 3]
     assert await _ids(world, "surface=v2&name=slow") == [5]
+    assert await _ids(world, "error=fail") == [5, 3]
+    assert await _ids(world, "error=%25") == []
     assert await _ids(world, "surface=tasks") == []
     assert await _ids(world, "parent_id=1") == []
     assert await _ids(world, "before_id=3") == [2, 1]

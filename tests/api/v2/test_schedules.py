@@ -31,8 +31,25 @@ async def test_a_cron_expression_is_explained(world: World) -> None:
 
 async def test_what_surprises_in_an_expression_is_noted(world: World) -> None:
     shown = await _preview(world, {"kind": "cron", "expr": "0 */5 13 * 5"}, count=1)
-    assert len(shown["notes"]) == 2
+    assert [lint["code"] for lint in shown["lints"]] == ["uneven_step", "meant_minutes", "either_day"]
+    assert shown["notes"] == [lint["message"]["en"] for lint in shown["lints"]]
     assert shown["next"] == ["2030-01-04T00:00:00.000Z"]
+
+
+async def test_a_schedule_is_told_in_words_and_on_the_clocks_of_its_zone(world: World) -> None:
+    cron = {"kind": "cron", "expr": "30 2 * * *", "timezone": "Europe/Berlin"}
+    shown = await _preview(world, cron, from_at=FROM, count=2)
+    assert shown["words"] == {
+        "en": "At 02:30 every day (Europe/Berlin)",
+        "zh": "每天 02:30（柏林时间）",
+    }
+    usual, moved = shown["fires"]
+    assert usual == {"at": "2030-03-30T01:30:00.000Z", "local": "2030-03-30T02:30:00+01:00", "dst": None}
+    assert moved["local"] == "2030-03-31T03:00:00+02:00"
+    assert "moved to the end of the gap" in moved["dst"]["en"]
+    assert (await _preview(world, {"kind": "every", "every": "90m"}, count=1))["words"]["en"] == "Every 90 minutes"
+    often = await _preview(world, {"kind": "every", "every": "100ms"}, count=1)
+    assert [lint["code"] for lint in often["lints"]] == ["too_often"]
 
 
 @pytest.mark.parametrize(

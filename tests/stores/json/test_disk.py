@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from ksana.domain.changes import JobChange
 from ksana.domain.errors import AlreadyExists, InvalidArgument, StoreUnavailable
-from ksana.domain.ports import JobChange, Retention
 from ksana.domain.queries import RunQuery
+from ksana.domain.retention import Retention
 from ksana.domain.states import Event, State
 from ksana.stores.json import disk, files
 from tests.stores.builders import HOUR, NOW, a_job, a_move, a_run, an_attempt, an_exchange, claim, get_job, put

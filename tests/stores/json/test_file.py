@@ -4,8 +4,8 @@ import stat
 
 import msgspec
 
+from ksana.domain.changes import JobChange
 from ksana.domain.idempotency import IdempotencyRecord
-from ksana.domain.ports import JobChange
 from ksana.domain.schedules import CronSchedule, Once
 from ksana.domain.states import Event, State
 from tests.stores.builders import HOUR, LEASE, NOW, SECOND, a_job, a_move, a_run, claim, fires, put, slot_run

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from ksana.domain.changes import JobChange
 from ksana.domain.fires import Lateness
 from ksana.domain.jobs import Job
 from ksana.domain.policies import Misfire, MisfireRule, Overlap, OverlapRule
-from ksana.domain.ports import JobChange
 from ksana.domain.queries import JobQuery
 from ksana.domain.schedules import Every, Once
 from ksana.domain.standing import standing_of

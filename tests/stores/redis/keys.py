@@ -17,7 +17,10 @@ from ksana.stores.redis.codes import STATES
 Sets = dict[str, dict[str, float]]
 
 # What is kept in order beside runs and jobs has no other home to be told again from.
-_OTHERS = ("alerts", "owed", "gaps", "answers", "minutes", "callbacks", "progress", "kept", "open", "strays", "names")
+_OTHERS = (
+    *("alerts", "owed", "gaps", "answers", "minutes", "callbacks", "progress", "kept", "open", "strays", "names"),
+    *("objects", "audit", "buckets"),
+)
 
 
 async def names_under(client: Redis, prefix: str) -> list[str]:
@@ -60,6 +63,12 @@ def _places(run: Run) -> list[tuple[str, str, float]]:
         places.append((f"slots:{job}", id, to_micros(run.slot_at)))
     if run.node_id is not None:
         places.append((f"held:{run.node_id}", id, run.id))
+    if run.subject is not None:
+        places.append((f"about:{run.subject}", id, run.id))
+    if run.state is State.RUNNING and run.kind == ITEM:
+        places.append((f"out:{run.queue}", id, run.id))
+        if run.subject is not None:
+            places.append((f"out:{run.queue}\0{run.subject}", id, run.id))
     if run.deadline_at is not None:
         places.append(("deadlines", id, to_micros(run.deadline_at)))
     if run.state in CLAIMABLE:

@@ -6,9 +6,10 @@ import pytest
 from redis.asyncio import Redis
 
 from ksana.domain.archive import Section
+from ksana.domain.changes import JobChange
 from ksana.domain.errors import StoreUnavailable
-from ksana.domain.ports import JobChange, Retention
 from ksana.domain.queries import RunQuery
+from ksana.domain.retention import Retention
 from ksana.domain.states import FINAL, UNFINISHED, Reason, State
 from ksana.stores.redis.store import RedisStore
 from tests.stores.builders import HOUR, NOW, a_job

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from ksana.api.chains.chain_reading import read_new_chain, read_update, switched
@@ -113,11 +114,14 @@ async def start(call: Call[StartInput, None]) -> Reply:
 
 
 def routes() -> list[Route[Any, Any]]:
-    one = "/api/v1/chains/{chainId}"
+    every, one = "/api/v1/chains", "/api/v1/chains/{chainId}"
+    changed = (ChainNotFound, VersionConflict)
+    reads = partial(Route, scope=Scope.CHAIN_READ)
+    switches = partial(Route, scope=Scope.CHAIN_WRITE, response=ChainDetail, errors=changed)
     return [
         Route(
             "POST",
-            "/api/v1/chains",
+            every,
             create,
             Scope.CHAIN_WRITE,
             request=ChainInput,
@@ -139,43 +143,10 @@ def routes() -> list[Route[Any, Any]]:
             errors=(ChainNotFound, NameTaken, VersionConflict),
             name="update_chain",
         ),
-        Route(
-            "GET",
-            "/api/v1/chains",
-            list_chains,
-            Scope.CHAIN_READ,
-            query=ChainsQuery,
-            response=Paged[ChainSummary],
-            summary="List chains",
-        ),
-        Route(
-            "GET",
-            one,
-            get,
-            Scope.CHAIN_READ,
-            response=ChainDetail,
-            summary="Get a chain",
-            errors=(ChainNotFound,),
-            name="get_chain",
-        ),
-        Route(
-            "POST",
-            one + ":enable",
-            enable,
-            Scope.CHAIN_WRITE,
-            response=ChainDetail,
-            summary="Enable a chain",
-            errors=(ChainNotFound, VersionConflict),
-        ),
-        Route(
-            "POST",
-            one + ":disable",
-            disable,
-            Scope.CHAIN_WRITE,
-            response=ChainDetail,
-            summary="Disable a chain",
-            errors=(ChainNotFound, VersionConflict),
-        ),
+        reads("GET", every, list_chains, query=ChainsQuery, response=Paged[ChainSummary], summary="List chains"),
+        reads("GET", one, get, response=ChainDetail, summary="Get a chain", errors=(ChainNotFound,), name="get_chain"),
+        switches("POST", one + ":enable", enable, summary="Enable a chain"),
+        switches("POST", one + ":disable", disable, summary="Disable a chain"),
         Route(
             "POST",
             one + ":start",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Final
 
 from ksana.api.jobs.reading import read_change, read_new_job
@@ -130,12 +131,13 @@ async def _shown(services: Services, job: Job) -> Reply:
 
 
 def routes() -> list[Route[Any, Any]]:
-    one = "/jobs/{id}"
-    changed = (NotFound, VersionConflict)
+    every, one = "/jobs", "/jobs/{id}"
+    reads = partial(Route, scope=Scope.JOB_READ)
+    changes = partial(Route, scope=Scope.JOB_WRITE, versioned=True, errors=(NotFound, VersionConflict))
     return [
         Route(
             "POST",
-            "/jobs",
+            every,
             create,
             Scope.JOB_WRITE,
             request=JobShape,
@@ -145,31 +147,10 @@ def routes() -> list[Route[Any, Any]]:
             summary="Create a timer",
             errors=(AlreadyExists,),
         ),
-        Route(
-            "GET", "/jobs", list_jobs, Scope.JOB_READ, response=list[JobView], summary="List the timers", name="list"
-        ),
-        Route("GET", one, get, Scope.JOB_READ, response=JobView, summary="Get a timer", errors=(NotFound,)),
-        Route(
-            "PATCH",
-            one,
-            change,
-            Scope.JOB_WRITE,
-            request=JobShape,
-            response=JobView,
-            versioned=True,
-            summary="Change a timer",
-            errors=changed,
-        ),
-        Route(
-            "DELETE",
-            one,
-            delete,
-            Scope.JOB_WRITE,
-            status=204,
-            versioned=True,
-            summary="Delete a timer",
-            errors=changed,
-        ),
+        reads("GET", every, list_jobs, response=list[JobView], summary="List the timers", name="list"),
+        reads("GET", one, get, response=JobView, summary="Get a timer", errors=(NotFound,)),
+        changes("PATCH", one, change, request=JobShape, response=JobView, summary="Change a timer"),
+        changes("DELETE", one, delete, status=204, summary="Delete a timer"),
         Route(
             "POST",
             one + "/run-now",
@@ -180,26 +161,8 @@ def routes() -> list[Route[Any, Any]]:
             summary="Run a timer now",
             errors=(NotFound,),
         ),
-        Route(
-            "POST",
-            one + "/pause",
-            pause,
-            Scope.JOB_WRITE,
-            response=JobView,
-            versioned=True,
-            summary="Pause a timer",
-            errors=changed,
-        ),
-        Route(
-            "POST",
-            one + "/resume",
-            resume,
-            Scope.JOB_WRITE,
-            response=JobView,
-            versioned=True,
-            summary="Resume a timer",
-            errors=changed,
-        ),
+        changes("POST", one + "/pause", pause, response=JobView, summary="Pause a timer"),
+        changes("POST", one + "/resume", resume, response=JobView, summary="Resume a timer"),
         Route(
             "GET",
             one + "/runs",

@@ -34,6 +34,8 @@ from ksana.api.kit.strict_json import JsonReader
 from ksana.api.kit.wire import encode
 from ksana.domain.errors import KsanaError, VersionConflict
 from ksana.domain.idempotency import IdempotencyReplay
+from ksana.engine.acting import acting
+from ksana.engine.auditing import Actor
 
 _log = logging.getLogger("ksana.api")
 
@@ -174,7 +176,10 @@ class _App:
             raw=raw,
             receive=receive,
         )
-        return await self._run(route, call)
+        if route.method == "GET" or route.scope is PUBLIC:
+            return await self._run(route, call)
+        with acting(Actor(principal.name, request_id=call.request_id)):
+            return await self._run(route, call)
 
     async def _let_in(self, route: Route[Any, Any], headers: Headers) -> Principal:
         if route.scope is PUBLIC:
@@ -185,7 +190,8 @@ class _App:
         principal = await self._keys.principal(headers)
         assert route.scope is not None
         assert not isinstance(route.scope, Public)
-        require_scope(principal, route.scope)
+        if not any(principal.may(scope) for scope in route.or_scopes):
+            require_scope(principal, route.scope)
         return principal
 
     async def _read(self, bound: _Bound, receive: Receive, headers: Headers) -> tuple[bytes, Any]:

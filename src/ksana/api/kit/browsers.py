@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from ksana.api.kit.errors import Forbidden, MisdirectedRequest
 
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_FORWARDED: Final = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip"})
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -24,11 +25,14 @@ class BrowserGuard:
         self._origins = {origin.rstrip("/").lower() for origin in origins}
 
     def check_host(self, headers: Mapping[bytes, bytes]) -> None:
-        """Refuse a request that was sent to another name than ours."""
+        """Refuse a request that was sent to another name than ours, or to a loopback name by somebody elsewhere."""
         if self._any_host:
             return
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        if _without_port(host) not in self._hosts:
+        name = _without_port(host)
+        if name in _LOOPBACK and not _FORWARDED.isdisjoint(headers):
+            raise Forbidden("this came through a proxy, so others may reach it: make a key with `ksana key create`")
+        if name not in self._hosts:
             raise MisdirectedRequest(
                 "without an API key only loopback names are served; make a key, or allow this host by name"
             )

@@ -15,7 +15,7 @@ from ksana.api.kit.errors import Forbidden, Unauthenticated
 from ksana.domain.keys import Scope, StoredKey, parse_key, verify
 
 _MAX_REMEMBERED: Final = 1024
-OPEN: Final = Principal("anyone", None, frozenset({Scope.ADMIN}))
+OPEN: Final = Principal("loopback", None, frozenset({Scope.ADMIN}))
 UNKNOWN: Final = Principal("public", None, frozenset())
 
 

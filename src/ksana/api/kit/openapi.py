@@ -124,7 +124,7 @@ class _Operation:
             shown["requestBody"] = {"required": not route.optional_body, "content": content}
         if route.scope is not PUBLIC:
             shown["security"] = [{"bearer": []}, {"apiKey": []}, {}]
-            shown["x-scope"] = str(route.scope)
+            shown["x-scope"] = " | ".join(map(str, (route.scope, *route.or_scopes)))
         return shown
 
     def _parameters(self) -> list[Json]:

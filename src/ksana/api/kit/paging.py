@@ -57,6 +57,12 @@ def page_of(items: list[T], total: int, query: PageQuery, next_cursor: str | Non
     )
 
 
+def refuse_order(query: PageQuery, order: str, same: Collection[str] = ()) -> None:
+    """A list that has one order refuses a wish for another rather than ignoring it; `same` are names of its own."""
+    if query.sort is not None and query.sort not in same:
+        raise InvalidArgument.of("sort", f"{order} here; leave it out")
+
+
 def parse_sort(text: str | None, fields: Collection[str], default: Order) -> Order:
     """Read `sort`, which may name only the given fields."""
     if text is None:

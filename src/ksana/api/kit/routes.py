@@ -78,6 +78,8 @@ class Route(Generic[B, Q]):
     status: int = 200
     other_status: int | None = None
     """Another status of success, with the same kind of body."""
+    or_scopes: tuple[Scope, ...] = ()
+    """Scopes that open the door as well, where the handler asks for the one that the request itself calls for."""
     summary: str = ""
     creates: bool = False
     """A creating POST: honours Idempotency-Key."""

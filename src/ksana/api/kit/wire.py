@@ -7,6 +7,7 @@ digits or none depending on its value, so the route table refuses such reply typ
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Annotated, Final, overload
 
 import msgspec
@@ -29,6 +30,10 @@ def timestamp(at: datetime) -> str: ...
 def timestamp(at: None) -> None: ...
 def timestamp(at: datetime | None) -> str | None:
     """An instant as the wire has it: `2026-11-15T02:35:00.000Z`; digits below a millisecond are cut."""
-    if at is None:
-        return None
+    return None if at is None else _written(at)
+
+
+# What is answered together mostly happened together.
+@lru_cache(maxsize=1024)
+def _written(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"

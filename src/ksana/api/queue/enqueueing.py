@@ -17,9 +17,9 @@ from ksana.api.queue.item_shapes import (
     show_error,
 )
 from ksana.api.services import Services
-from ksana.domain.errors import AlreadyExists, InvalidArgument, KsanaError
+from ksana.domain.errors import AlreadyExists, InvalidArgument, KsanaError, VerifyCapReached
+from ksana.domain.items import NewItem
 from ksana.domain.runs import Run
-from ksana.engine.queue_verbs import NewItem
 
 _KEY_LENGTH = 190
 
@@ -29,7 +29,7 @@ async def enqueue(call: Call[NewJob, None]) -> Reply:
     services: Services = call.services
     queue, now = services.engine.queue, services.engine.clock.now()
     [(run, is_new)] = await queue.enqueue([read_new_job(call.body, now, _header_key(call))])
-    if isinstance(run, AlreadyExists):
+    if isinstance(run, KsanaError):
         raise run
     shown = show_enqueued(run, is_new)
     return Reply(shown, 201 if is_new else 200, {"Location": f"/scheduler/jobs/{shown.job_id}"})
@@ -76,7 +76,7 @@ def routes() -> list[Route[Any, Any]]:
             status=201,
             other_status=200,
             summary="Enqueue an item",
-            errors=(AlreadyExists,),
+            errors=(AlreadyExists, VerifyCapReached),
         ),
         Route(
             "POST",

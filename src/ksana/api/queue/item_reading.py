@@ -6,11 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from ksana.api.queue.item_shapes import NewJob
-from ksana.api.queue.words import GOVERNANCE, PRIORITIES, SURFACE, key_of
+from ksana.api.queue.words import GOVERNANCE, PRIORITIES, SURFACE, Action, key_of
 from ksana.domain.errors import InvalidArgument, Problem
-from ksana.domain.items import Item
+from ksana.domain.items import Item, NewItem, item_of, shown_queue, subject_of_key
+from ksana.domain.objects import subject_of
+from ksana.domain.runs import Run
 from ksana.domain.times import parse_instant
-from ksana.engine.queue_verbs import NewItem
 
 # Room behind it for every retry there may be.
 _LAST: Final = datetime(9000, 1, 1, tzinfo=UTC)
@@ -41,15 +42,42 @@ def read_new_job(body: NewJob, now: datetime, header_key: str | None = None) -> 
         due_at=due_at,
         priority=PRIORITIES[body.priority],
         surface=SURFACE,
+        subject=_subject(body),
         type=f"{body.object_type}.{body.action}" if is_about_object else body.type,
         key=key,
     )
+
+
+def next_item(done: Run, action: Action, run_at: datetime) -> NewItem:
+    """The item about the same object that is to come after one that is done."""
+    item = item_of(done)
+    type, id = item.extras["object_type"], item.extras["object_id"]
+    key = key_of(id, action, run_at)
+    extras = {"object_type": type, "object_id": id, "action": action, "idempotency_key": key}
+    return NewItem(
+        queue=shown_queue(done.queue),
+        item=Item(item.payload, item.max_attempts, extras),
+        due_at=run_at,
+        priority=done.priority,
+        surface=SURFACE,
+        type=f"{type}.{action}",
+        key=key,
+        subject=done.subject,
+    )
+
+
+def _subject(body: NewJob) -> str | None:
+    if body.object_type is not None and body.object_id is not None:
+        return subject_of(body.object_type, body.object_id)
+    return None if body.group_key is None else subject_of_key(body.group_key)
 
 
 def _check_object(body: NewJob, problems: list[Problem]) -> None:
     problems += [Problem(name, _REQUIRED) for name in (*_OBJECT, "run_at") if getattr(body, name) is None]
     if body.delay_sec is not None:
         problems.append(Problem("delay_sec", "does not go with an object; say run_at"))
+    if body.group_key is not None:
+        problems.append(Problem("group_key", "does not go with an object; its items are counted by the object"))
     if body.type is not None:
         problems.append(Problem("type", "does not go with an object; it is made of object_type and action"))
 

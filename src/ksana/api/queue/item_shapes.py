@@ -19,7 +19,7 @@ from ksana.api.queue.words import (
     job_id_of,
 )
 from ksana.domain.errors import KsanaError
-from ksana.domain.items import item_of, lease_token, report_of, shown_queue
+from ksana.domain.items import item_of, key_of_subject, lease_token, report_of, shown_queue
 from ksana.domain.moves import Kept
 from ksana.domain.runs import Run
 from ksana.domain.states import CLAIMABLE, State
@@ -32,13 +32,15 @@ NewQueue = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,6
 Queue = Annotated[str, msgspec.Meta(pattern=r"^[!-~]([ -~]{0,198}[!-~])?$", examples=["emails"])]
 TypeName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:-]{0,127}$", examples=["welcome"])]
 Delay = Annotated[float, msgspec.Meta(ge=0, le=_YEARS, description="seconds")]
+GroupKey = Annotated[str, msgspec.Meta(pattern=r"^[!-~]([ -~]{0,148}[!-~])?$", examples=["tenant-7"])]
 JobId = Annotated[str, msgspec.Meta(max_length=64, examples=["job_17"])]
 LeaseToken = Annotated[str, msgspec.Meta(max_length=64, description="as the pull gave it")]
 
 
 class NewJob(Input, frozen=True):
     """An item: about an object (`object_type`, `object_id`, `action` and `run_at`), or anything at all for the workers
-    of a `queue`. The key of the first kind is made of object, action and `run_at` unless it is given."""
+    of a `queue`, which may count the items of each `group_key` apart. The key of the first kind is made of object,
+    action and `run_at` unless it is given."""
 
     object_type: ObjectType | None = None
     object_id: Annotated[str, msgspec.Meta(min_length=1, max_length=150)] | None = None
@@ -51,6 +53,7 @@ class NewJob(Input, frozen=True):
     priority: PriorityWord = "medium"
     max_attempts: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 3
     idempotency_key: Annotated[str, msgspec.Meta(min_length=1, max_length=190)] | None = None
+    group_key: GroupKey | None = None
 
 
 class NewJobs(Input, frozen=True):
@@ -74,6 +77,7 @@ class ItemView(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
     max_attempts: int
     idempotency_key: str | None
+    group_key: str | None
     status: Status
     last_error: str | None
     worker_id: str | None
@@ -184,6 +188,7 @@ def _said(run: Run) -> dict[str, Any]:
         "attempt": run.failures,
         "max_attempts": item.max_attempts,
         "idempotency_key": extras.get("idempotency_key"),
+        "group_key": key_of_subject(run.subject),
         "status": STATUS[run.state],
         "last_error": run.error or None,
         # Nobody holds an item that waits to be pulled again.

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import timedelta
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from ksana.api.kit import Call, Input, Route, Scope
+from ksana.api.queue.audit_shapes import ReasonText
 from ksana.api.queue.handing_out import DEFAULT_LEASE_SECONDS, LeaseSeconds
+from ksana.api.queue.item_reading import next_item
 from ksana.api.queue.item_shapes import (
     MOST,
     Instant,
@@ -20,14 +22,17 @@ from ksana.api.queue.item_shapes import (
     show_answer,
     show_job,
 )
-from ksana.api.queue.words import run_id_of
+from ksana.api.queue.words import Action, run_id_of
 from ksana.api.services import Services
 from ksana.domain.errors import InvalidArgument, InvalidState, KsanaError, NotFound, Problem, StaleLease
-from ksana.domain.items import Report
+from ksana.domain.items import NewItem, Report, is_about_object
+from ksana.domain.moves import Move
+from ksana.domain.objects import Epistemic
 from ksana.domain.runs import Run
 from ksana.domain.times import parse_instant
 from ksana.engine.queue_judges import Judge, acking, failing
 from ksana.engine.queue_verbs import QueueVerbs
+from ksana.engine.writing_back import WriteBack
 
 _MONTH = 30 * 86_400
 _SAID_FAILED = "the worker said that it failed"
@@ -37,12 +42,17 @@ ErrorText = Annotated[str, msgspec.Meta(min_length=1, max_length=100_000, descri
 
 class AckInput(Input, frozen=True):
     """How an item ended. `failed` ends it without another try. `output` is what is handed on, for example to the steps
-    of a chain; `next_action_at` when the object wants to be seen to next."""
+    of a chain; `next_action_at` when the object wants to be seen to next, and with `auto_enqueue` the item that does
+    `action` then is enqueued at once. `epistemic_state` is what the object turned out to be."""
 
     result: Literal["succeeded", "failed"] = "succeeded"
     error: ErrorText | None = None
     audit_event_id: Annotated[str, msgspec.Meta(min_length=1, max_length=255)] | None = None
     next_action_at: Instant | None = None
+    epistemic_state: Epistemic | None = None
+    auto_enqueue: bool = False
+    action: Action | None = None
+    reason: ReasonText = ""
     output: Any = msgspec.UNSET
     lease_token: LeaseToken | None = None
 
@@ -86,7 +96,7 @@ class ReleaseInput(Input, frozen=True):
 
 async def ack(call: Call[AckInput, None]) -> ItemView:
     """An item is done. Said again, it changes nothing."""
-    return await _one(call, _acking(call.body))
+    return await _one(call, _acking(call.body), _writing(call, call.body))
 
 
 async def fail(call: Call[FailInput, None]) -> ItemView:
@@ -96,7 +106,9 @@ async def fail(call: Call[FailInput, None]) -> ItemView:
 
 async def ack_many(call: Call[AckMany, None]) -> Results:
     """The same for many in one step; each is answered on its own."""
-    return await _many(call, [(one.job_id, _acking(one, f"jobs[{n}].")) for n, one in enumerate(call.body.jobs)])
+    jobs = call.body.jobs
+    said = [(one.job_id, _acking(one, f"jobs[{n}].")) for n, one in enumerate(jobs)]
+    return await _many(call, said, {one.job_id: _writing(call, one) for one in jobs})
 
 
 async def fail_many(call: Call[FailMany, None]) -> Results:
@@ -123,8 +135,20 @@ def _acking(body: AckInput, path: str = "") -> Judge:
     if succeeded and body.error is not None:
         problems.append(Problem(f"{path}error", "does not go with succeeded"))
     if not succeeded:
-        given = {"next_action_at": body.next_action_at, "output": None if body.output is msgspec.UNSET else True}
+        given = {
+            "next_action_at": body.next_action_at,
+            "output": None if body.output is msgspec.UNSET else True,
+            "epistemic_state": body.epistemic_state,
+            "auto_enqueue": body.auto_enqueue,
+        }
         problems += [Problem(f"{path}{name}", "does not go with failed") for name, value in given.items() if value]
+    if body.auto_enqueue:
+        wanted = {"action": body.action, "next_action_at": body.next_action_at}
+        problems += [
+            Problem(f"{path}{name}", "is required with auto_enqueue") for name, one in wanted.items() if not one
+        ]
+    elif body.action is not None:
+        problems.append(Problem(f"{path}action", "goes with auto_enqueue; say both or neither"))
     try:
         next_at = None if body.next_action_at is None else parse_instant(body.next_action_at, f"{path}next_action_at")
     except InvalidArgument as error:
@@ -136,7 +160,42 @@ def _acking(body: AckInput, path: str = "") -> Judge:
     if not succeeded:
         return failing(body.error or _SAID_FAILED, body.lease_token, is_final=True, report=told)
     output = None if body.output is msgspec.UNSET else msgspec.json.encode(body.output)
-    return acking(body.lease_token, output, told)
+    done = acking(body.lease_token, output, told)
+    only_of_objects = [name for name in ("epistemic_state", "auto_enqueue") if getattr(body, name)]
+    return _of_an_object(done, [f"{path}{name}" for name in only_of_objects]) if only_of_objects else done
+
+
+def _of_an_object(judge: Judge, fields: Sequence[str]) -> Judge:
+    """The same for items about an object; with any other, nobody would do what these fields ask for."""
+
+    def judged(run: Run, now: datetime) -> Move | None:
+        if not is_about_object(run):
+            raise InvalidArgument([Problem(name, "goes with an item about an object; leave it out") for name in fields])
+        return judge(run, now)
+
+    return judged
+
+
+def _writing(call: Call[Any, Any], body: AckInput) -> WriteBack | None:
+    """What an item that is done means for its object; None if nothing is said about that."""
+    if body.result != "succeeded" or not (body.next_action_at or body.audit_event_id or body.epistemic_state):
+        return None
+    next_at = None if body.next_action_at is None else parse_instant(body.next_action_at, "next_action_at")
+    action = body.action
+
+    def follow(run: Run) -> NewItem:
+        assert next_at is not None
+        assert action is not None
+        return next_item(run, action, next_at)
+
+    return WriteBack(
+        next_action_at=next_at,
+        epistemic=body.epistemic_state,
+        evidence=body.audit_event_id,
+        reason=body.reason,
+        request_id=call.request_id,
+        follow=follow if body.auto_enqueue else None,
+    )
 
 
 def _failing(body: FailInput) -> Judge:
@@ -144,15 +203,19 @@ def _failing(body: FailInput) -> Judge:
     return failing(body.error, body.lease_token, delay=delay, is_final=not body.retryable)
 
 
-async def _one(call: Call[Any, Any], judge: Judge) -> ItemView:
-    [result] = await _queue(call).move_many({_run_id(call): judge})
+async def _one(call: Call[Any, Any], judge: Judge, write: WriteBack | None = None) -> ItemView:
+    run_id = _run_id(call)
+    [result] = await _queue(call).move_many({run_id: judge}, {} if write is None else {run_id: write})
     if isinstance(result, KsanaError):
         raise result
     return show_job(result)
 
 
-async def _many(call: Call[Any, Any], said: Sequence[tuple[str, Judge]]) -> Results:
+async def _many(
+    call: Call[Any, Any], said: Sequence[tuple[str, Judge]], about: Mapping[str, WriteBack | None] | None = None
+) -> Results:
     judges: dict[int, Judge] = {}
+    writes: dict[int, WriteBack] = {}
     answers: list[int | KsanaError] = []
     for number, (job_id, judge) in enumerate(said):
         try:
@@ -163,8 +226,10 @@ async def _many(call: Call[Any, Any], said: Sequence[tuple[str, Judge]]) -> Resu
         if run_id in judges:
             raise InvalidArgument.of(f"jobs[{number}].job_id", f"{job_id} is named twice; say one thing of it")
         judges[run_id] = judge
+        if about and (write := about[job_id]) is not None:
+            writes[run_id] = write
         answers.append(run_id)
-    moved: dict[int, Run | KsanaError] = dict(zip(judges, await _queue(call).move_many(judges), strict=True))
+    moved: dict[int, Run | KsanaError] = dict(zip(judges, await _queue(call).move_many(judges, writes), strict=True))
     shown = [answer if isinstance(answer, KsanaError) else moved[answer] for answer in answers]
     return Results([show_answer(one, call.request_id) for one in shown])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from functools import lru_cache
 from typing import Final, Literal, get_args
 
 from ksana.domain.errors import NotFound
@@ -75,6 +76,7 @@ def run_id_of(job_id: str) -> int:
     return int(matched[1])
 
 
+@lru_cache(maxsize=1024)
 def instant(at: datetime) -> str:
     """An instant somebody gave: whole seconds, or with the fraction it had."""
     if not at.microsecond:

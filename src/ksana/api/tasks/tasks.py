@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
@@ -162,12 +163,15 @@ def _input(body: TriggerInput) -> bytes | None:
 
 
 def routes() -> list[Route[Any, Any]]:
-    one = "/api/v1/tasks/{id:int}"
+    every, one = "/api/v1/tasks", "/api/v1/tasks/{id:int}"
     changed = (NotFound, VersionConflict)
+    reads = partial(Route, scope=Scope.JOB_READ)
+    changes = partial(Route, scope=Scope.JOB_WRITE, versioned=True, errors=changed)
+    writes = partial(changes, response=Updated, adapt=snake_task, errors=(*changed, AlreadyExists))
     return [
         Route(
             "POST",
-            "/api/v1/tasks",
+            every,
             create,
             Scope.JOB_WRITE,
             request=TaskInput,
@@ -179,82 +183,13 @@ def routes() -> list[Route[Any, Any]]:
             errors=(AlreadyExists,),
             name="create_task",
         ),
-        Route(
-            "GET",
-            "/api/v1/tasks",
-            list_tasks,
-            Scope.JOB_READ,
-            query=TasksQuery,
-            response=list[TaskView],
-            summary="List tasks",
-        ),
-        Route(
-            "GET",
-            one,
-            get,
-            Scope.JOB_READ,
-            response=TaskView,
-            summary="Get a task",
-            errors=(NotFound,),
-            name="get_task",
-        ),
-        Route(
-            "PUT",
-            one,
-            replace,
-            Scope.JOB_WRITE,
-            request=TaskReplacement,
-            response=Updated,
-            versioned=True,
-            adapt=snake_task,
-            summary="Replace a task",
-            errors=(*changed, AlreadyExists),
-            name="replace_task",
-        ),
-        Route(
-            "PATCH",
-            one,
-            change,
-            Scope.JOB_WRITE,
-            request=TaskPatch,
-            response=Updated,
-            versioned=True,
-            adapt=snake_task,
-            summary="Change a task",
-            errors=(*changed, AlreadyExists),
-            name="change_task",
-        ),
-        Route(
-            "PATCH",
-            one + "/enable",
-            enable,
-            Scope.JOB_WRITE,
-            response=Switched,
-            versioned=True,
-            summary="Enable a task",
-            errors=changed,
-        ),
-        Route(
-            "PATCH",
-            one + "/disable",
-            disable,
-            Scope.JOB_WRITE,
-            response=Switched,
-            versioned=True,
-            summary="Disable a task",
-            errors=changed,
-        ),
-        Route(
-            "DELETE",
-            one,
-            delete,
-            Scope.JOB_WRITE,
-            response=Deleted,
-            versioned=True,
-            summary="Delete a task",
-            errors=changed,
-            name="delete_task",
-        ),
+        reads("GET", every, list_tasks, query=TasksQuery, response=list[TaskView], summary="List tasks"),
+        reads("GET", one, get, response=TaskView, summary="Get a task", errors=(NotFound,), name="get_task"),
+        writes("PUT", one, replace, request=TaskReplacement, summary="Replace a task", name="replace_task"),
+        writes("PATCH", one, change, request=TaskPatch, summary="Change a task", name="change_task"),
+        changes("PATCH", one + "/enable", enable, response=Switched, summary="Enable a task"),
+        changes("PATCH", one + "/disable", disable, response=Switched, summary="Disable a task"),
+        changes("DELETE", one, delete, response=Deleted, summary="Delete a task", name="delete_task"),
         Route(
             "POST",
             one + "/trigger",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -12,14 +13,16 @@ import msgspec
 from ksana.api.kit import Call, Page, PageQuery, Reply, Route, Scope, encode, etag, page_of
 from ksana.api.kit.paging import Order, parse_sort
 from ksana.api.services import Services
-from ksana.api.v2.job_shapes import JobInput, JobPatch, JobView, read_change, read_new_job, show_job
-from ksana.api.v2.run_shapes import FireView, RunView, TriggerInput, show_fire, show_run
+from ksana.api.v2.job_reading import read_change, read_new_job
+from ksana.api.v2.job_shapes import JobInput, JobPatch, JobView, show_job
+from ksana.api.v2.run_shapes import FireView, ReasonInput, RunView, TriggerInput, show_fire, show_run
 from ksana.api.v2.schedule_shapes import Instant, Problems
 from ksana.domain.errors import AlreadyExists, ConcurrencyLimit, InvalidArgument, NotFound, Problem, VersionConflict
 from ksana.domain.idempotency import IdempotencyClaim, IdempotencyRecord
 from ksana.domain.jobs import Job, JobSpec
 from ksana.domain.queries import JobQuery, JobSort
 from ksana.domain.runs import Run
+from ksana.engine.acting import because
 
 SURFACE = "v2"
 
@@ -105,16 +108,20 @@ async def delete(call: Call[None, None]) -> Reply:
     return Reply(status=204)
 
 
-async def pause(call: Call[None, None]) -> Reply:
+async def pause(call: Call[ReasonInput, None]) -> Reply:
     """Plan no more slots and cancel what has not started."""
     services: Services = call.services
-    return await _with_last_run(services, await services.engine.jobs.pause(call.number("id"), call.expected_version()))
+    with because(call.body.reason):
+        job = await services.engine.jobs.pause(call.number("id"), call.expected_version())
+    return await _with_last_run(services, job)
 
 
-async def resume(call: Call[None, None]) -> Reply:
+async def resume(call: Call[ReasonInput, None]) -> Reply:
     """Plan from the next slot on."""
     services: Services = call.services
-    return await _with_last_run(services, await services.engine.jobs.resume(call.number("id"), call.expected_version()))
+    with because(call.body.reason):
+        job = await services.engine.jobs.resume(call.number("id"), call.expected_version())
+    return await _with_last_run(services, job)
 
 
 async def run_now(call: Call[TriggerInput, None]) -> Reply:
@@ -170,12 +177,14 @@ def _shown(job: Job, last_run: Run | None = None, status: int = 200, headers: di
 
 
 def routes() -> list[Route[Any, Any]]:
-    one = "/api/v2/jobs/{id:int}"
-    changed = (NotFound, VersionConflict)
+    every, one = "/api/v2/jobs", "/api/v2/jobs/{id:int}"
+    reads = partial(Route, scope=Scope.JOB_READ)
+    changes = partial(Route, scope=Scope.JOB_WRITE, versioned=True, errors=(NotFound, VersionConflict))
+    switches = partial(changes, request=ReasonInput, response=JobView, optional_body=True)
     return [
         Route(
             "POST",
-            "/api/v2/jobs",
+            every,
             create,
             Scope.JOB_WRITE,
             request=JobInput,
@@ -186,61 +195,12 @@ def routes() -> list[Route[Any, Any]]:
             errors=(AlreadyExists,),
             name="create_job",
         ),
-        Route(
-            "GET",
-            "/api/v2/jobs",
-            list_jobs,
-            Scope.JOB_READ,
-            query=JobsQuery,
-            response=Page[JobView],
-            summary="List jobs",
-        ),
-        Route(
-            "GET", one, get, Scope.JOB_READ, response=JobView, summary="Get a job", errors=(NotFound,), name="get_job"
-        ),
-        Route(
-            "PATCH",
-            one,
-            change,
-            Scope.JOB_WRITE,
-            request=JobPatch,
-            response=JobView,
-            versioned=True,
-            summary="Change a job",
-            errors=changed,
-            name="change_job",
-        ),
-        Route(
-            "DELETE",
-            one,
-            delete,
-            Scope.JOB_WRITE,
-            status=204,
-            versioned=True,
-            summary="Delete a job",
-            errors=changed,
-            name="delete_job",
-        ),
-        Route(
-            "POST",
-            one + "/pause",
-            pause,
-            Scope.JOB_WRITE,
-            response=JobView,
-            versioned=True,
-            summary="Pause a job",
-            errors=changed,
-        ),
-        Route(
-            "POST",
-            one + "/resume",
-            resume,
-            Scope.JOB_WRITE,
-            response=JobView,
-            versioned=True,
-            summary="Resume a job",
-            errors=changed,
-        ),
+        reads("GET", every, list_jobs, query=JobsQuery, response=Page[JobView], summary="List jobs"),
+        reads("GET", one, get, response=JobView, summary="Get a job", errors=(NotFound,), name="get_job"),
+        changes("PATCH", one, change, request=JobPatch, response=JobView, summary="Change a job", name="change_job"),
+        changes("DELETE", one, delete, status=204, summary="Delete a job", name="delete_job"),
+        switches("POST", one + "/pause", pause, summary="Pause a job"),
+        switches("POST", one + "/resume", resume, summary="Resume a job"),
         Route(
             "POST",
             one + "/runs",
@@ -254,11 +214,10 @@ def routes() -> list[Route[Any, Any]]:
             summary="Run a job now",
             errors=(NotFound, ConcurrencyLimit),
         ),
-        Route(
+        reads(
             "GET",
             one + "/fires",
             fire_log,
-            Scope.JOB_READ,
             query=FiresQuery,
             response=list[FireView],
             summary="The fire log of a job",

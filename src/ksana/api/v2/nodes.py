@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from ksana.api.kit import Call, Route, Scope, Timestamp, timestamp
 from ksana.api.services import Services
+from ksana.domain.nodes import NodeInfo
 
 
 class NodeView(msgspec.Struct, frozen=True):
@@ -28,10 +30,12 @@ async def nodes(call: Call[None, None]) -> list[NodeView]:
     """The nodes of this store and their leases."""
     engine = call.services.engine
     now = engine.clock.now()
-    return [
-        NodeView(node.id, node.name, timestamp(node.started_at), timestamp(node.lease_until), node.lease_until > now)
-        for node in await engine.store.nodes()
-    ]
+    return [show_node(node, now) for node in await engine.store.nodes()]
+
+
+def show_node(node: NodeInfo, now: datetime) -> NodeView:
+    is_alive = node.lease_until > now
+    return NodeView(node.id, node.name, timestamp(node.started_at), timestamp(node.lease_until), is_alive)
 
 
 async def targets(call: Call[None, None]) -> list[str]:

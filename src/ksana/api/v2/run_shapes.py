@@ -24,6 +24,12 @@ class TriggerInput(Input, frozen=True):
     input: Any = None
 
 
+class ReasonInput(Input, frozen=True):
+    """Why somebody acts, for the audit."""
+
+    reason: Annotated[str, msgspec.Meta(max_length=1024)] = ""
+
+
 class ProgressView(msgspec.Struct, frozen=True):
     """How far a run has come, as its target last said: from 0 to 1, in words, and when."""
 

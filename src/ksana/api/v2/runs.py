@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from ksana.api.v2.run_shapes import (
     AttemptView,
     CallbackView,
     MinuteView,
+    ReasonInput,
     RunView,
     show_attempt,
     show_callback,
@@ -26,12 +28,14 @@ from ksana.domain.errors import InvalidArgument, InvalidState, NotFound
 from ksana.domain.queries import RunQuery, RunSort
 from ksana.domain.runs import Run
 from ksana.domain.states import State
+from ksana.engine.acting import because
 
 _LONGEST_CHART = timedelta(days=31)
 
 
 class JobRunsQuery(PageQuery, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which runs. `since` and `until` bound when it ended, or is due while it has not. `before_id` continues a list.
+    """Which runs. `since` and `until` bound when it ended, or is due while it has not. `error` is any part of the
+    error, as it is written. `before_id` continues a list.
     Runs that are parts of others are left out unless `children` or `parent_id` asks for them."""
 
     parent_id: int | None = None
@@ -41,6 +45,7 @@ class JobRunsQuery(PageQuery, frozen=True, kw_only=True, forbid_unknown_fields=T
     kind: str | None = None
     tag: str | None = None
     name: str = ""
+    error: str = ""
     since: Instant | None = None
     until: Instant | None = None
     before_id: int | None = None
@@ -69,6 +74,12 @@ async def list_job_runs(call: Call[None, JobRunsQuery]) -> Page[RunView]:
 
 
 async def _page(services: Services, query: JobRunsQuery, job_id: int | None) -> Page[RunView]:
+    page = await services.engine.store.find_runs(run_query(query, job_id))
+    return page_of(await shown_runs(services, page.items), page.total, query)
+
+
+def run_query(query: JobRunsQuery, job_id: int | None) -> RunQuery:
+    """What the query of the list asks the store for."""
     problems = Problems()
     order = parse_sort(query.sort, [sort.value for sort in RunSort], Order("id", descending=True))
     wanted = RunQuery(
@@ -80,6 +91,7 @@ async def _page(services: Services, query: JobRunsQuery, job_id: int | None) -> 
         states=frozenset(query.state),
         kind=query.kind,
         tag=query.tag,
+        error=query.error,
         since=problems.instant(query.since, "since"),
         until=problems.instant(query.until, "until"),
         before_id=query.before_id,
@@ -89,8 +101,7 @@ async def _page(services: Services, query: JobRunsQuery, job_id: int | None) -> 
         limit=query.page_size,
     )
     problems.raise_any()
-    page = await services.engine.store.find_runs(wanted)
-    return page_of(await _shown(services, page.items), page.total, query)
+    return wanted
 
 
 async def get(call: Call[None, None]) -> RunView:
@@ -114,18 +125,22 @@ async def callbacks(call: Call[None, None]) -> list[CallbackView]:
     return [show_callback(record) for record in await engine.store.callbacks(run.id)]
 
 
-async def cancel(call: Call[None, None]) -> RunView:
+async def cancel(call: Call[ReasonInput, None]) -> RunView:
     """End a run that is not over yet. A chain is asked to stop, which takes a moment."""
     engine = call.services.engine
     run = await engine.runs.get(call.number("id"))
     if run.state.is_final:
         raise InvalidState(f"run {run.id} is {run.state}; there is nothing to cancel")
-    return await shown_run(call.services, await engine.chains.cancel(run.id))
+    with because(call.body.reason):
+        canceled = await engine.chains.cancel(run.id)
+    return await shown_run(call.services, canceled)
 
 
-async def retry(call: Call[None, None]) -> RunView:
+async def retry(call: Call[ReasonInput, None]) -> RunView:
     """Try a run again that has ended without success; of a chain all steps that did, and with a step its chain."""
-    return await shown_run(call.services, await call.services.engine.chains.rerun(call.number("id")))
+    with because(call.body.reason):
+        again = await call.services.engine.chains.rerun(call.number("id"))
+    return await shown_run(call.services, again)
 
 
 async def minutes(call: Call[None, MinutesQuery]) -> list[MinuteView]:
@@ -143,11 +158,12 @@ async def minutes(call: Call[None, MinutesQuery]) -> list[MinuteView]:
 
 async def shown_run(services: Services, run: Run) -> RunView:
     """A run as it is shown."""
-    [view] = await _shown(services, [run])
+    [view] = await shown_runs(services, [run])
     return view
 
 
-async def _shown(services: Services, runs: list[Run]) -> list[RunView]:
+async def shown_runs(services: Services, runs: list[Run]) -> list[RunView]:
+    """Runs as they are shown, each with the name of its job."""
     ids = {run.job_id for run in runs if run.job_id is not None}
     jobs = {job.id: job for job in await services.engine.store.get_jobs(ids)} if ids else {}
     progress = await services.engine.store.progress([run.id for run in runs]) if runs else {}
@@ -155,60 +171,36 @@ async def _shown(services: Services, runs: list[Run]) -> list[RunView]:
 
 
 def routes() -> list[Route[Any, Any]]:
-    one = "/api/v2/runs/{id:int}"
-    moved = (NotFound, InvalidState)
+    every, one = "/api/v2/runs", "/api/v2/runs/{id:int}"
+    reads = partial(Route, scope=Scope.RUN_READ)
+    reads_one = partial(reads, errors=(NotFound,))
+    controls = partial(
+        Route,
+        scope=Scope.RUN_CONTROL,
+        request=ReasonInput,
+        response=RunView,
+        optional_body=True,
+        errors=(NotFound, InvalidState),
+    )
     return [
-        Route(
-            "GET",
-            "/api/v2/runs",
-            list_runs,
-            Scope.RUN_READ,
-            query=RunsQuery,
-            response=Page[RunView],
-            summary="List runs",
-        ),
-        Route(
+        reads("GET", every, list_runs, query=RunsQuery, response=Page[RunView], summary="List runs"),
+        reads_one(
             "GET",
             "/api/v2/jobs/{id:int}/runs",
             list_job_runs,
-            Scope.RUN_READ,
             query=JobRunsQuery,
             response=Page[RunView],
             summary="List the runs of a job",
-            errors=(NotFound,),
         ),
-        Route(
-            "GET", one, get, Scope.RUN_READ, response=RunView, summary="Get a run", errors=(NotFound,), name="get_run"
-        ),
-        Route(
-            "GET",
-            one + "/attempts",
-            attempts,
-            Scope.RUN_READ,
-            response=list[AttemptView],
-            summary="The attempts of a run",
-            errors=(NotFound,),
-        ),
-        Route(
-            "GET",
-            one + "/callbacks",
-            callbacks,
-            Scope.RUN_READ,
-            response=list[CallbackView],
-            summary="The callbacks of a run",
-            errors=(NotFound,),
-        ),
-        Route(
-            "POST", one + "/cancel", cancel, Scope.RUN_CONTROL, response=RunView, summary="Cancel a run", errors=moved
-        ),
-        Route(
-            "POST", one + "/retry", retry, Scope.RUN_CONTROL, response=RunView, summary="Try a run again", errors=moved
-        ),
-        Route(
+        reads_one("GET", one, get, response=RunView, summary="Get a run", name="get_run"),
+        reads_one("GET", one + "/attempts", attempts, response=list[AttemptView], summary="The attempts of a run"),
+        reads_one("GET", one + "/callbacks", callbacks, response=list[CallbackView], summary="The callbacks of a run"),
+        controls("POST", one + "/cancel", cancel, summary="Cancel a run"),
+        controls("POST", one + "/retry", retry, summary="Try a run again"),
+        reads(
             "GET",
             "/api/v2/minutes",
             minutes,
-            Scope.RUN_READ,
             query=MinutesQuery,
             response=list[MinuteView],
             summary="Runs ended by the minute",

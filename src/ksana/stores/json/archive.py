@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ksana.domain.archive import Exported, Extent, Key, Section, Standing, key_at, key_of, place_of
+from ksana.domain.audit import AuditEntry
 from ksana.domain.callbacks import CallbackRecord
 from ksana.domain.jobs import Job
 from ksana.domain.runs import Attempt, Run
 from ksana.domain.times import to_micros
+from ksana.stores.json.governed_tables import length_of as weight_of_entry
 from ksana.stores.json.moving import readable
 from ksana.stores.json.table import Table
 from ksana.stores.json.tables import Place, Tables, length_of
@@ -21,7 +23,7 @@ from ksana.stores.json.tx import Tx
 _PAGE_BYTES = 8 << 20
 """Bodies may be megabytes: a page that would hold more than this ends early."""
 
-_SEQUENCES = ("job", "run", "node", "callback")
+_SEQUENCES = ("job", "run", "node", "callback", "audit")
 
 ReadLine = Callable[[Place], Any]
 
@@ -51,6 +53,9 @@ def _rooms(tables: Tables) -> dict[Section, _Room]:
         Section.GAPS: _Room(tables.gaps, lambda key: (key[0], to_micros(key[1]), key[2].value), _light),
         Section.MINUTES: _Room(tables.minutes, lambda key: (to_micros(key[0]), key[1], key[2].value), _light),
         Section.RECORDS: _Room(tables.answers, lambda key: key, lambda record: len(record.body)),
+        Section.OBJECTS: _Room(tables.objects, lambda key: key, _light),
+        Section.QUEUES: _Room(tables.settings, lambda key: (key,), _light),
+        Section.AUDIT: _Room(tables.audit, lambda key: (key,), weight_of_entry),
     }
 
 
@@ -97,6 +102,8 @@ def restore(tx: Tx, section: Section, items: Sequence[Any]) -> int:
             return sum([_restore_attempt(tx, attempt) for attempt in items])
         case Section.CALLBACKS:
             return sum([_restore_callback(tx, record) for record in items])
+        case Section.AUDIT:
+            return sum([_restore_entry(tx, entry) for entry in items])
         case _:
             table = _rooms(tx.tables)[section].table
             return sum([_put_new(tx, table, _key(section, item), item) for item in items])
@@ -108,6 +115,8 @@ def _key(section: Section, item: Any) -> Any:
             return item.id
         case Section.PROGRESS | Section.KEPT:
             return item.run_id
+        case Section.QUEUES:
+            return item.queue
         case Section.GAPS:
             return item.job_id, item.from_at, item.reason
         case Section.MINUTES:
@@ -162,6 +171,11 @@ def _restore_attempt(tx: Tx, attempt: Attempt) -> bool:
 def _restore_callback(tx: Tx, record: CallbackRecord) -> bool:
     _pass_over(tx, "callback", record.id)
     return _put_new(tx, tx.tables.callbacks, (record.run_id, record.id), record)
+
+
+def _restore_entry(tx: Tx, entry: AuditEntry) -> bool:
+    _pass_over(tx, "audit", entry.id)
+    return _put_new(tx, tx.tables.audit, entry.id, entry)
 
 
 def _pass_over(tx: Tx, sequence: str, id: int) -> None:

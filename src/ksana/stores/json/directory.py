@@ -26,6 +26,7 @@ Step = Callable[[Tx], T]
 
 # What one ended run takes in the history, attempts aside; close enough to tell whether writing it anew is worth it.
 _RUN_LENGTH = 500
+_GONE = ("gone_runs", "gone_audit")
 _UNFIT = (UnicodeEncodeError, OverflowError, TypeError, RecursionError)
 
 
@@ -100,7 +101,7 @@ class Directory:
         self._take_over(changes, places)
         for job in group:
             job.settle()
-        if any(kind == "gone_runs" for kind, _ in lines):
+        if any(kind in _GONE for kind, _ in lines):
             await self._compact()
 
     def _refuse(self, group: list[Asked[Any]], error: Exception) -> None:
@@ -127,7 +128,8 @@ class Directory:
         tables = self.tables
         ended = sum(len(tables.runs.ended[state]) for state in tables.runs.ended.groups())
         placed_length = sum(table.length for table in self._placed_tables.values())
-        if not self._disk.is_worth_rewriting(placed_length + tables.kept.length + _RUN_LENGTH * ended):
+        kept_length = placed_length + tables.kept.length + tables.audit.length
+        if not self._disk.is_worth_rewriting(kept_length + _RUN_LENGTH * ended):
             return
         placed: Places = {
             (kind, key): place for kind, table in self._placed_tables.items() for key, place in table.rows.items()

@@ -19,11 +19,14 @@ KEPT = "kept"
 KEYS = "keys"
 IDEMPOTENCY = "idempotency"
 ALERTS = "alerts"
+OBJECTS = "objects"
+QUEUES = "queues"
+BUCKETS = "buckets"
 UNREADABLE = "unreadable"
 STORE = "store"
 HISTORY = "history"
 
-LISTS = (JOBS, OTHER_JOBS, RUNS, KEPT, KEYS, IDEMPOTENCY, ALERTS, UNREADABLE)
+LISTS = (JOBS, OTHER_JOBS, RUNS, KEPT, KEYS, IDEMPOTENCY, ALERTS, OBJECTS, QUEUES, BUCKETS, UNREADABLE)
 KNOWN = frozenset({"version", "updated_at", *LISTS, STORE, HISTORY})
 
 Entries = Mapping[tuple[str, Any], bytes | None]

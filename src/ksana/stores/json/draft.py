@@ -48,6 +48,7 @@ class Draft:
         self._gone_runs: set[int] = set()
         self._gone_gaps: set[Any] = set()
         self._gone_alerts: set[Any] = set()
+        self._gone_audit: set[int] = set()
         self._touched: dict[int, None] = {}
         self._writers: dict[int, Callable[[Any, Any], None]] = {
             id(tables.jobs): self._job,
@@ -59,8 +60,12 @@ class Draft:
             id(tables.alerts): self._alert,
             id(tables.gaps): self._gap,
             id(tables.minutes): self._minute,
-            id(tables.answers): self._answer,
-            id(tables.keys): self._key,
+            id(tables.answers): partial(self._listed, document.IDEMPOTENCY),
+            id(tables.keys): partial(self._listed, document.KEYS),
+            id(tables.objects): partial(self._listed, document.OBJECTS),
+            id(tables.settings): partial(self._listed, document.QUEUES),
+            id(tables.buckets): partial(self._listed, document.BUCKETS),
+            id(tables.audit): self._audit,
             id(tables.broken): self._broken,
             id(tables.standing): self._standing,
         }
@@ -143,11 +148,16 @@ class Draft:
     def _minute(self, key: Any, minute: Any) -> None:
         self._lines["minute", key] = line_of("minute", minute)
 
-    def _answer(self, key: Any, record: Any) -> None:
-        self._entries[document.IDEMPOTENCY, key] = None if record is None else encode(record)
+    def _listed(self, name: str, key: Any, value: Any) -> None:
+        """Something that stands in a list of its own, as it is."""
+        self._entries[name, key] = None if value is None else encode(value)
 
-    def _key(self, key: str, stored: Any) -> None:
-        self._entries[document.KEYS, key] = None if stored is None else encode(stored)
+    def _audit(self, key: int, entry: Any) -> None:
+        self._lines.pop(("audit", key), None)
+        if entry is None:
+            self._gone_audit.add(key)
+        else:
+            self._lines["audit", key] = line_of("audit", entry)
 
     def _standing(self, key: str, standing: Any) -> None:
         self._entries[document.STORE, document.STORE] = None if standing is None else encode(standing)
@@ -185,6 +195,8 @@ class Draft:
             gone["gone_gaps", None] = line_of("gone_gaps", sorted(self._gone_gaps))
         if self._gone_alerts:
             gone["gone_alerts", None] = line_of("gone_alerts", sorted(self._gone_alerts))
+        if self._gone_audit:
+            gone["gone_audit", None] = line_of("gone_audit", sorted(self._gone_audit))
         return gone | self._lines
 
 
@@ -207,6 +219,10 @@ def everything(tables: Tables, now: datetime) -> Draft:
         tables.minutes,
         tables.answers,
         tables.keys,
+        tables.objects,
+        tables.settings,
+        tables.buckets,
+        tables.audit,
         tables.broken,
         tables.standing,
     ]

@@ -10,12 +10,12 @@ from operator import itemgetter
 
 import msgspec
 
+from ksana.domain.claims import Claimed, Fired
 from ksana.domain.errors import AlreadyExists, NotFound
 from ksana.domain.fires import DueJob, Fire
-from ksana.domain.foresight import Births, Foreseen, Prospect, born, in_order
+from ksana.domain.foresight import Births, Foreseen, Prospect, Sight, born, in_order
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.jobs import Job
-from ksana.domain.ports import Claimed, Fired, Sight
 from ksana.domain.runs import Run
 from ksana.stores.json.jobs import keep_gap, remember_answer
 from ksana.stores.json.tables import Tables

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ksana.domain.changes import CursorMoved, JobChange
 from ksana.domain.errors import AlreadyExists, NotFound, VersionConflict
 from ksana.domain.fires import Gap
 from ksana.domain.idempotency import IdempotencyRecord, IdempotencyReplay
 from ksana.domain.jobs import Job
 from ksana.domain.moves import Move, advance
-from ksana.domain.ports import CursorMoved, JobChange
 from ksana.domain.runs import Run
 from ksana.domain.states import AT_REST, Event
 from ksana.stores.json.families import move

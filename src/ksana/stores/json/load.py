@@ -17,13 +17,16 @@ import msgspec
 
 from ksana.domain.alerts import Alert
 from ksana.domain.archive import Standing
+from ksana.domain.audit import AuditEntry
 from ksana.domain.callbacks import Progress
 from ksana.domain.errors import StoreUnavailable
 from ksana.domain.fires import Gap
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.jobs import Job
 from ksana.domain.keys import StoredKey
+from ksana.domain.limits import QueueSettings
 from ksana.domain.moves import Kept
+from ksana.domain.objects import GovernedObject
 from ksana.domain.queries import Minute
 from ksana.domain.runs import Run
 from ksana.domain.standing import INVALID
@@ -34,6 +37,7 @@ from ksana.stores.json.document import Document
 from ksana.stores.json.draft import encode, everything
 from ksana.stores.json.entries import Circumstances, broken_entry, read_entry
 from ksana.stores.json.files import set_aside, temporary_of
+from ksana.stores.json.governed_tables import Bucket
 from ksana.stores.json.history import History, Pointer
 from ksana.stores.json.outbox import key_of as alert_key
 from ksana.stores.json.tables import Place, Tables
@@ -153,8 +157,10 @@ _DECODERS: dict[bytes, msgspec.json.Decoder[Any]] = {
     b"gap": msgspec.json.Decoder(Gap),
     b"minute": msgspec.json.Decoder(Minute),
     b"job": msgspec.json.Decoder(Job),
+    b"audit": msgspec.json.Decoder(AuditEntry),
     b"gone_runs": msgspec.json.Decoder(list[int]),
     b"gone_alerts": msgspec.json.Decoder(list[tuple[int, int, str]]),
+    b"gone_audit": msgspec.json.Decoder(list[int]),
     b"gone_gaps": msgspec.json.Decoder(list[tuple[int, datetime, Reason]]),
 }
 
@@ -191,12 +197,17 @@ def _take(tables: Tables, kind: bytes, value: Any, place: Place) -> None:
             tables.minutes.set((value.minute_at, value.kind, value.state), value)
         case b"job":
             tables.jobs.set(value.id, value)
+        case b"audit":
+            tables.audit.set(value.id, value)
         case b"gone_runs":
             for run_id in value:
                 _forget(tables, run_id)
         case b"gone_alerts":
             for alert in value:
                 tables.alerts.set(alert, None)
+        case b"gone_audit":
+            for id in value:
+                tables.audit.set(id, None)
         case b"gone_gaps":
             for gap in value:
                 tables.gaps.set(gap, None)
@@ -239,6 +250,12 @@ class _Reader:
             tables.kept.set(kept.run_id, kept)
         for alert in self._typed(raw, document.ALERTS, Alert):
             tables.alerts.set(alert_key(alert), alert)
+        for governed in self._typed(raw, document.OBJECTS, GovernedObject):
+            tables.objects.set((governed.type, governed.id), governed)
+        for settings in self._typed(raw, document.QUEUES, QueueSettings):
+            tables.settings.set(settings.queue, settings)
+        for bucket in self._typed(raw, document.BUCKETS, Bucket):
+            tables.buckets.set((bucket.queue, bucket.subject), bucket)
         for job in self._typed(raw, document.OTHER_JOBS, Job):
             if problem := self._clash(job):
                 self._refuse(document.OTHER_JOBS, msgspec.to_builtins(job), problem)
@@ -279,6 +296,7 @@ class _Reader:
             "run": max(tables.runs.rows, default=0),
             "node": max(tables.runs.held.groups(), default=0),
             "callback": max((number for _, number in tables.callbacks.rows), default=0),
+            "audit": max(tables.audit.rows, default=0),
         }
         next_ids = dict(standing.next_ids)
         for what, id in used.items():

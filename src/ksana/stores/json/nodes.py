@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from ksana.domain.ports import Claimed, Heartbeat, NodeInfo
+from ksana.domain.claims import Claimed
+from ksana.domain.nodes import Heartbeat, NodeInfo
 from ksana.stores.json.sequences import reserve
 from ksana.stores.json.tables import Tables
 from ksana.stores.json.turns import with_jobs

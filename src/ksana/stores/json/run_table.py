@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from ksana.domain.items import KIND as ITEM
 from ksana.domain.runs import Run
 from ksana.domain.states import CLAIMABLE, Reason, State
 from ksana.stores.json.chains import KnownChain
@@ -22,6 +23,7 @@ class RunTable(Table[int, Run]):
         self.of_job: Grouped[int, int] = Grouped()
         self.slots: Grouped[int, tuple[datetime, int]] = Grouped()
         self.children: Grouped[int, int] = Grouped()
+        self.about: Grouped[str, int] = Grouped()
         self.by_token: dict[str, int] = {}
         self.unfinished: Grouped[State, int] = Grouped()
         self.in_state: Grouped[tuple[int, State], tuple[datetime, int]] = Grouped()
@@ -31,6 +33,7 @@ class RunTable(Table[int, Run]):
         self.waiting: Grouped[int, tuple[datetime, int]] = Grouped()
         self.ready: Grouped[tuple[str, int], tuple[datetime, int]] = Grouped()
         self.held: Grouped[int, int] = Grouped()
+        self.handed_out: Grouped[tuple[str, str | None], int] = Grouped()
         self.deadlines: Ordered[tuple[datetime, int]] = Ordered()
         self.ended: Grouped[State, tuple[datetime, int]] = Grouped()
         self.chains: dict[int, KnownChain] = {}
@@ -66,6 +69,8 @@ class RunTable(Table[int, Run]):
                 self.slots.add(run.job_id, (run.slot_at, key))
         if run.parent_id is not None:
             self.children.add(run.parent_id, key)
+        if run.subject is not None:
+            self.about.add(run.subject, key)
         if run.callback_token is not None:
             self.by_token[run.callback_token] = key
 
@@ -77,6 +82,8 @@ class RunTable(Table[int, Run]):
                 self.slots.discard(run.job_id, (run.slot_at, key))
         if run.parent_id is not None:
             self.children.discard(run.parent_id, key)
+        if run.subject is not None:
+            self.about.discard(run.subject, key)
         if run.callback_token is not None:
             self.by_token.pop(run.callback_token, None)
 
@@ -107,6 +114,10 @@ class RunTable(Table[int, Run]):
             yield self.ready, (run.queue, run.priority.value), (run.due_at, key)
         if run.node_id is not None:
             yield self.held, run.node_id, key
+        if state is State.RUNNING and run.kind == ITEM:
+            yield self.handed_out, (run.queue, None), key
+            if run.subject is not None:
+                yield self.handed_out, (run.queue, run.subject), key
 
     def _places_in_job(self, key: int, run: Run, job_id: int) -> Iterator[tuple[Grouped[Any, Any], Any, Any]]:
         """Where an unfinished run stands among those of its job."""

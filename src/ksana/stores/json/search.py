@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -73,16 +73,20 @@ def find_runs(tables: Tables, query: RunQuery) -> Page[Run]:
     total = len(found)
     if query.before_id is not None:
         found = [run for run in found if run.id < query.before_id]
+    if query.after_id is not None:
+        found = [run for run in found if run.id > query.after_id]
     return Page(_page(found, query.sort.value, query.sort is RunSort.ID, query), total)
 
 
 def _slice(ids: list[int], query: RunQuery) -> list[int]:
     """A page of all there is, found by counting."""
+    begin = 0 if query.after_id is None else bisect_right(ids, query.after_id)
     end = len(ids) if query.before_id is None else bisect_left(ids, query.before_id)
     if query.descending:
-        last = max(0, end - query.offset)
-        return ids[max(0, last - query.limit) : last][::-1]
-    return ids[query.offset : min(end, query.offset + query.limit)]
+        last = max(begin, end - query.offset)
+        return ids[max(begin, last - query.limit) : last][::-1]
+    first = begin + query.offset
+    return ids[first : min(end, first + query.limit)]
 
 
 def _run_candidates(tables: Tables, query: RunQuery) -> tuple[list[int], list[Test]]:
@@ -95,6 +99,9 @@ def _run_candidates(tables: Tables, query: RunQuery) -> tuple[list[int], list[Te
     elif query.parent_id is not None:
         del tests["parent_id"]
         ids = runs.children[query.parent_id]
+    elif query.subject is not None:
+        del tests["subject"]
+        ids = runs.about[query.subject]
     elif query.states:
         del tests["states"]
         ids = [run_id for state in query.states for run_id in runs.unfinished[state]]
@@ -127,6 +134,8 @@ def _run_tests(tables: Tables, query: RunQuery) -> dict[str, Test]:
         tests["steps"] = lambda run: run.step in query.steps
     if query.holder is not None:
         tests["holder"] = lambda run: run.holder == query.holder
+    if query.subject is not None:
+        tests["subject"] = lambda run: run.subject == query.subject
     if query.error:
         tests["error"] = lambda run: query.error in run.error
     if query.tag is not None or query.job_name:

@@ -11,22 +11,30 @@ import msgspec
 
 from ksana.domain.alerts import Alert, AlertQuery
 from ksana.domain.archive import Exported, Extent, Section
+from ksana.domain.audit import AuditEntry, AuditQuery
 from ksana.domain.callbacks import CallbackRecord, Heard, Progress
+from ksana.domain.changes import JobChange, Settlement
+from ksana.domain.claims import Claim, Claimed, Fired, Turn
 from ksana.domain.errors import StoreUnavailable
 from ksana.domain.fires import DueJob, Fire
-from ksana.domain.foresight import Births, Foreseen, Prospect
+from ksana.domain.foresight import Births, Foreseen, Prospect, Sight
+from ksana.domain.handing_out import Pulled
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.items import Enqueued, Pull
 from ksana.domain.jobs import Job
 from ksana.domain.keys import StoredKey
+from ksana.domain.limits import QueueSettings
 from ksana.domain.moves import Kept, Move
-from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, NodeInfo, Retention, Sight, Turn
+from ksana.domain.nodes import Heartbeat, NodeInfo
+from ksana.domain.objects import GovernedObject, ObjectQuery
 from ksana.domain.queries import Counts, ErrorGroup, FireRecord, JobQuery, Minute, Page, QueueCounts, RunQuery
+from ksana.domain.retention import Retention
 from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import State
 from ksana.domain.steering import Steer
 from ksana.stores.json import (
     archive,
+    audit,
     callbacks,
     families,
     firing,
@@ -35,12 +43,15 @@ from ksana.stores.json import (
     keys,
     moving,
     nodes,
+    objects,
     outbox,
     pulling,
+    queue_settings,
     queues,
     reading,
     search,
     sequences,
+    settling,
     shared,
     turns,
     upkeep,
@@ -158,8 +169,29 @@ class JsonStore:
     async def enqueue(self, new: Sequence[Enqueued]) -> list[int]:
         return await self._write(lambda tx: pulling.enqueue(tx, new))
 
-    async def pull(self, pull: Pull) -> list[Run]:
+    async def pull(self, pull: Pull) -> Pulled:
         return await self._write(lambda tx: pulling.pull(tx, pull))
+
+    async def settle(self, settlement: Settlement) -> list[tuple[Move, Job | None]]:
+        return await self._write(lambda tx: settling.settle(tx, settlement))
+
+    async def get_objects(self, subjects: Iterable[str]) -> dict[str, GovernedObject]:
+        return objects.get_objects(self._tables, subjects)
+
+    async def find_objects(self, query: ObjectQuery) -> Page[GovernedObject]:
+        return objects.find_objects(self._tables, query)
+
+    async def queue_settings(self) -> list[QueueSettings]:
+        return queue_settings.queue_settings(self._tables)
+
+    async def set_queue(self, settings: QueueSettings, entry: AuditEntry) -> None:
+        await self._write(lambda tx: queue_settings.set_queue(tx, settings, entry))
+
+    async def add_audit(self, entries: Sequence[AuditEntry]) -> None:
+        await self._write(lambda tx: audit.add_audit(tx, entries))
+
+    async def find_audit(self, query: AuditQuery) -> Page[AuditEntry]:
+        return audit.find_audit(self._tables, query)
 
     async def queue_counts(self, now: datetime) -> list[QueueCounts]:
         return queues.queue_counts(self._tables, now)

@@ -14,11 +14,13 @@ from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.items import SCOPE
 from ksana.domain.jobs import Job
 from ksana.domain.keys import StoredKey
+from ksana.domain.limits import QueueSettings
 from ksana.domain.moves import Kept
-from ksana.domain.ports import NodeInfo
+from ksana.domain.nodes import NodeInfo
 from ksana.domain.queries import Minute
 from ksana.domain.runs import Attempt
 from ksana.domain.states import Reason, State
+from ksana.stores.json.governed_tables import AuditTable, BucketTable, ObjectTable
 from ksana.stores.json.ordered import Grouped, Ordered
 from ksana.stores.json.run_table import RunTable
 from ksana.stores.json.table import Table
@@ -196,6 +198,10 @@ class Tables:
         self.minutes = MinuteTable()
         self.answers = AnswerTable()
         self.keys: Table[str, StoredKey] = Table()
+        self.objects = ObjectTable()
+        self.settings: Table[str, QueueSettings] = Table()
+        self.buckets = BucketTable()
+        self.audit = AuditTable()
         self.broken: Table[int, dict[str, Any]] = Table()
         self.standing: Table[str, Standing] = Table()
         self.nodes: Table[int, NodeInfo] = Table()

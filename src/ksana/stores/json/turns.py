@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from ksana.domain.alerts import Alert
+from ksana.domain.claims import Claim, Claimed, Turn
 from ksana.domain.moves import Move, advance
 from ksana.domain.policies import Priority
-from ksana.domain.ports import Claim, Claimed, Turn
 from ksana.domain.runs import Run
 from ksana.domain.states import Event
 from ksana.stores.json.families import move

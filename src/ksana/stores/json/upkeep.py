@@ -7,11 +7,12 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from ksana.domain.ports import Retention
 from ksana.domain.queries import Minute
+from ksana.domain.retention import Retention
 from ksana.domain.runs import Run
 from ksana.domain.states import FINAL, State
 from ksana.domain.times import EPOCH
+from ksana.stores.json.audit import forget_audit
 from ksana.stores.json.nodes import forget_lapsed_nodes
 from ksana.stores.json.ordered import Ordered
 from ksana.stores.json.outbox import forget_alerts
@@ -37,10 +38,13 @@ def prune(tx: Tx, retention: Retention) -> int:
         for member in _family(tables, run_id):
             _forget(tx, member)
     forget_alerts(tx, retention.before)
+    forget_audit(tx, retention.before)
     for _, gap in tables.gaps.recorded[: tables.gaps.recorded.through(retention.before - _TICK)]:
         tx.drop(tables.gaps, gap)
     for _, answer in tables.answers.created[: tables.answers.created.through(retention.before - _TICK)]:
         tx.drop(tables.answers, answer)
+    for _, bucket in tables.buckets.busy[: tables.buckets.busy.through(retention.now)]:
+        tx.drop(tables.buckets, bucket)
     forget_lapsed_nodes(tx, retention.now)
     return len(gone)
 

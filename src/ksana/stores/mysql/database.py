@@ -95,6 +95,8 @@ class MysqlDatabase:
                 failed = error
         raise StoreUnavailable(f"MySQL could not make the change in {_TRIES} tries: {failed}") from failed
 
+    single = write
+
     async def _transact(self, step: Step[T]) -> T:
         async with self._connection() as connection:
             try:

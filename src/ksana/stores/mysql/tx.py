@@ -8,22 +8,22 @@ from typing import Any
 import asyncmy.errors
 import msgspec
 
-from ksana.domain.ports import Claim
+from ksana.domain.claims import Claim
 from ksana.stores.mysql.literals import pieces, written_out
 from ksana.stores.sql.claiming import claim_by_priority
 from ksana.stores.sql.compile import Compiled, compile_statement
 from ksana.stores.sql.dialects import Dialect
+from ksana.stores.sql.handing import handed_to, pass_on, stamp_chains
 from ksana.stores.sql.rows import Row
 from ksana.stores.sql.statements import (
     END_LOCKED_RUNS,
-    LAST_ATTEMPTS,
-    LOCK_CHAINS,
+    HAND_OVER_LOCKED_STEPS,
     RUNS_AT_EPOCH,
-    SET_STAMPS,
+    STEPS_TO_HAND_OVER,
     Statement,
-    Table,
 )
-from ksana.stores.sql.tx import Told, UniqueViolation
+from ksana.stores.sql.tables import LAST_ATTEMPTS, Table
+from ksana.stores.sql.tx import Relay, Told, UniqueViolation
 
 _DUPLICATE = 1062
 _EXISTS = frozenset({1050, 1060, 1061, _DUPLICATE})
@@ -105,11 +105,18 @@ class MysqlTx:
     async def claim(self, claim: Claim) -> list[Row]:
         return await claim_by_priority(self, claim)
 
+    async def hand_over(self, run_ids: Sequence[int], due_at: int, claim: Claim) -> list[Row]:
+        values = handed_to(claim, due_at)
+        rows = await self.rows(STEPS_TO_HAND_OVER, ids=run_ids, **values)
+        if rows:
+            await self.run(HAND_OVER_LOCKED_STEPS, ids=[row[0] for row in rows], **values)
+        return rows
+
+    async def pass_on(self, relay: Relay) -> list[Row] | None:
+        return await pass_on(self, relay)
+
     async def stamp(self, run_ids: Sequence[int], stamp: int) -> list[tuple[Any, ...]]:
-        found = await self.rows(LOCK_CHAINS, ids=run_ids)
-        if found:
-            await self.run(SET_STAMPS, ids=run_ids, stamp=stamp)
-        return found
+        return await stamp_chains(self, run_ids, stamp)
 
     async def end(self, told: Told, epoch: int, **values: Any) -> Collection[int]:
         won = await self._at_epoch(list(told), epoch)

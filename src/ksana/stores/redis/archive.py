@@ -18,10 +18,20 @@ from ksana.stores.redis import shelves
 from ksana.stores.redis.alert_values import alert_args, alert_from_value, alert_key, alert_key_parts
 from ksana.stores.redis.attempt_values import attempt_from_parts, attempt_to_parts
 from ksana.stores.redis.codes import FAMILIES, STATES
+from ksana.stores.redis.governed_values import (
+    entry_args,
+    entry_from_value,
+    object_args,
+    object_from_value,
+    object_key,
+    object_key_parts,
+    settings_to_value,
+)
 from ksana.stores.redis.job_values import job_from_value, job_to_value
 from ksana.stores.redis.kept import kept_args, kept_from_value
 from ksana.stores.redis.keys import all_keys
 from ksana.stores.redis.link import Link
+from ksana.stores.redis.queue_settings import queue_settings
 from ksana.stores.redis.scripts import EXPORT, EXPORT_ATTEMPTS, PAGE_RUNS, RESTORE, TAKE_ON
 from ksana.stores.redis.search import Range, range_args, surfaces
 from ksana.stores.redis.values import fitting, run_to_value, runs_from_reply
@@ -29,7 +39,7 @@ from ksana.stores.redis.values import fitting, run_to_value, runs_from_reply
 _PAGE_BYTES = 8 << 20
 """Bodies may be megabytes: a page that would hold more than this ends early."""
 
-_SEQUENCES = ("job", "run", "node", "callback")
+_SEQUENCES = ("job", "run", "node", "callback", "audit")
 _NO_EPOCH = 1 << 62
 
 
@@ -105,6 +115,14 @@ _ROOMS: dict[Section, _Room] = {
         lambda _, value: shelves.decode_answer(value),
         _record_args,
     ),
+    Section.OBJECTS: _Room(
+        "objects:order",
+        object_key,
+        lambda key: object_key_parts(key.decode()),
+        lambda _, value: object_from_value(value),
+        object_args,
+    ),
+    Section.AUDIT: _Room("audit:order", _spelt_id, _read_id, lambda _, value: entry_from_value(value), entry_args),
 }
 
 
@@ -118,6 +136,9 @@ async def extent(link: Link, section: Section) -> Extent:
         case Section.KEYS:
             ids = sorted(id.decode() for id in await link.ask("HKEYS", link.key("keys")))
             return Extent(len(ids), place_of((ids[-1],)) if ids else None)
+        case Section.QUEUES:
+            known = await queue_settings(link)
+            return Extent(len(known), place_of((known[-1].queue,)) if known else None)
         case Section.RUNS:
             total, last, _ = await _page_runs(link, "-inf", 1, descending=True)
             return Extent(total, place_of((last[0].id,)) if last else None)
@@ -147,6 +168,9 @@ async def export(link: Link, section: Section, after: str | None, limit: int) ->
             known = sorted(await all_keys(link), key=lambda one: one.id)
             left = [one for one in known if key is None or (one.id,) > key]
             return _exported(section, left[:limit], len(left) <= limit)
+        case Section.QUEUES:
+            rest = [one for one in await queue_settings(link) if key is None or (one.queue,) > key]
+            return _exported(section, rest[:limit], len(rest) <= limit)
         case Section.RUNS:
             return await _runs(link, key, limit)
         case Section.ATTEMPTS:
@@ -227,6 +251,8 @@ def _restored(section: Section, item: Any) -> Sequence[Any]:
     match section:
         case Section.KEYS:
             return item.id, shelves.encode(item)
+        case Section.QUEUES:
+            return item.queue, settings_to_value(item)
         case Section.RUNS:
             return run_to_value(item), item.input or b""
         case Section.ATTEMPTS:

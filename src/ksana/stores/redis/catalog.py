@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ksana.domain.claims import Claimed
 from ksana.domain.jobs import Job
-from ksana.domain.ports import Claimed
 from ksana.domain.runs import Run
 from ksana.stores.redis.job_values import job_from_value
 from ksana.stores.redis.link import Link

@@ -40,6 +40,8 @@ REASONS: dict[Reason | None, str] = {
     Reason.CONDITION: "c",
     Reason.CHILDREN: "f",
     Reason.RELEASED: "n",
+    Reason.GATE: "g",
+    Reason.BUDGET: "i",
 }
 TRIGGERS: dict[Trigger, str] = {
     Trigger.SCHEDULE: "s",

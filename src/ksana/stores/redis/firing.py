@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ksana.domain.claims import Claimed, Fired
 from ksana.domain.fires import DueJob, Fire
-from ksana.domain.foresight import Births, Foreseen, Prospect, born, in_order
+from ksana.domain.foresight import Births, Foreseen, Prospect, Sight, born, in_order
 from ksana.domain.jobs import Job
-from ksana.domain.ports import Claimed, Fired, Sight
 from ksana.domain.runs import Run
 from ksana.domain.times import from_micros, to_micros
 from ksana.stores.redis.catalog import Catalog

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
+from ksana.domain.changes import CursorMoved, JobChange
 from ksana.domain.errors import AlreadyExists, NotFound, VersionConflict
 from ksana.domain.idempotency import IdempotencyRecord, IdempotencyReplay
 from ksana.domain.jobs import Job
 from ksana.domain.moves import Move, advance
-from ksana.domain.ports import CursorMoved, JobChange
 from ksana.domain.runs import Run
 from ksana.domain.states import Event
 from ksana.domain.times import to_micros

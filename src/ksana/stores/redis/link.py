@@ -17,6 +17,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from ksana.domain.errors import InvalidArgument, StoreUnavailable
+from ksana.stores.redis.packing import packing
 from ksana.stores.redis.scripts import Script
 from ksana.stores.redis.values import unfit
 
@@ -69,6 +70,7 @@ class Link:
             retry=Retry(NoBackoff(), 0),
             protocol=2,
         )
+        pool.connection_class = packing(pool.connection_class)
         try:
             pool.make_connection()  # type: ignore[no-untyped-call]
         except (TypeError, ValueError) as error:

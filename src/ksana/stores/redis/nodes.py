@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from ksana.domain.ports import Heartbeat, NodeInfo
+from ksana.domain.nodes import Heartbeat, NodeInfo
 from ksana.domain.runs import Run
 from ksana.domain.times import from_micros, to_micros
 from ksana.stores.redis.link import Link

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-import msgspec
+from msgspec.structs import replace
 
 from ksana.domain.jobs import Job
 from ksana.domain.queries import JobQuery, Page, RunQuery, RunSort
@@ -24,6 +24,8 @@ Range = tuple[str, Any, Any]
 """A set, and the lowest and highest score that count."""
 
 _CHUNK = 1000
+# So many are read sooner than counted.
+_FEW = 1000
 ALL = ("-inf", "+inf")
 
 
@@ -41,6 +43,15 @@ async def values_of(link: Link, kind: str, ids: Sequence[bytes]) -> list[bytes]:
     for start in range(0, len(ids), _CHUNK):
         keys = [link.key(f"{kind}:{id.decode()}") for id in ids[start : start + _CHUNK]]
         found += [value for value in await link.ask("MGET", *keys) if value is not None]
+    return found
+
+
+async def values_in(link: Link, name: str, keys: Sequence[str | bytes]) -> list[bytes]:
+    """The values of a hash under these keys, as far as they are there; in pieces, so that nobody waits long."""
+    found: list[bytes] = []
+    for start in range(0, len(keys), _CHUNK):
+        values = await link.ask("HMGET", link.key(name), *keys[start : start + _CHUNK])
+        found += [value for value in values if value is not None]
     return found
 
 
@@ -65,22 +76,29 @@ async def find_runs(link: Link, query: RunQuery) -> Page[Run]:
         total, reply, _ = await link.run(PAGE_RUNS, *page, *range_args(counted), *range_args(shown))
         return Page(runs_from_reply(reply), total)
     tests = await _run_tests(link, query)
-    ids = await link.run(LIST_IDS, *range_args(_ranges_around(query, of)))
+    ids = await link.run(LIST_IDS, *range_args(await _narrowest(link, query, of)))
     values = {value: run_from_value(value, None) for value in await values_of(link, "run", ids)}
     found = {run.id: value for value, run in values.items() if all(test(run) for test in tests)}
     total = len(found)
-    left = [values[found[id]] for id in found if query.before_id is None or id < query.before_id]
+    left = [values[found[id]] for id in found if _is_between(id, query)]
     items = page_of(left, query.sort.value, query.sort is RunSort.ID, query)
-    return Page(await _with_inputs(link, [found[run.id] for run in items]), total)
+    return Page(await with_inputs(link, [found[run.id] for run in items]), total)
 
 
-async def _with_inputs(link: Link, values: Sequence[bytes]) -> list[Run]:
+def _is_between(id: int, query: RunQuery) -> bool:
+    is_before = query.before_id is None or id < query.before_id
+    return is_before and (query.after_id is None or id > query.after_id)
+
+
+async def with_inputs(link: Link, values: Sequence[bytes]) -> list[Run]:
+    """Runs from their values, with the inputs that are kept apart."""
     runs = [run_from_value(value, None) for value in values]
     ids = [run.id for run, value in zip(runs, values, strict=True) if has_input(value)]
-    if not ids:
-        return runs
-    inputs = dict(zip(ids, await link.ask("MGET", *[link.key(f"input:{id}") for id in ids]), strict=True))
-    return [msgspec.structs.replace(run, input=inputs.get(run.id)) for run in runs]
+    inputs: dict[int, bytes | None] = {}
+    for start in range(0, len(ids), _CHUNK):
+        some = ids[start : start + _CHUNK]
+        inputs |= zip(some, await link.ask("MGET", *[link.key(f"input:{id}") for id in some]), strict=True)
+    return [replace(run, input=inputs.get(run.id)) for run in runs]
 
 
 def _letters(states: Iterable[State]) -> str:
@@ -104,11 +122,16 @@ def _exact_ranges(query: RunQuery, of: Sequence[str]) -> tuple[list[Range], list
     has_span = query.since is not None or query.until is not None
     if query.sort is RunSort.ID and not has_span:
         keys = _keys_by_id(query, of)
-        shown: tuple[Any, Any] = ALL if query.before_id is None else ("-inf", f"({query.before_id}")
+        first, last = ALL
+        shown = (
+            first if query.after_id is None else f"({query.after_id}",
+            last if query.before_id is None else f"({query.before_id}",
+        )
         return None if keys is None else ([(key, *ALL) for key in keys], [(key, *shown) for key in keys])
     letters = _letters(query.states)
     is_over = all(letter in FINAL_LETTERS for letter in letters)
-    if query.sort is RunSort.ENDED and is_over and query.job_id is query.parent_id is query.before_id is None:
+    is_everywhere = query.job_id is query.parent_id is query.before_id is query.after_id is None
+    if query.sort is RunSort.ENDED and is_over and is_everywhere and query.subject is None:
         ranges = [
             (f"ended:{letter}{family}{surface}", *_span(query))
             for letter in letters
@@ -120,6 +143,10 @@ def _exact_ranges(query: RunQuery, of: Sequence[str]) -> tuple[list[Range], list
 
 
 def _keys_by_id(query: RunQuery, of: Sequence[str]) -> list[str] | None:
+    if query.subject is not None:
+        others = (query.job_id, query.parent_id, query.surface, query.is_child)
+        is_alone = not query.states and all(asked is None for asked in others)
+        return [f"about:{query.subject}"] if is_alone else None
     if query.job_id is not None:
         if query.states or query.surface is not None or query.parent_id is not None or query.is_child is not None:
             return None
@@ -155,6 +182,8 @@ def _ranges_around(query: RunQuery, of: Sequence[str]) -> list[Range]:
         return [(key, *ALL) for key in _keys_of_job(query.job_id)]
     if query.parent_id is not None:
         return [(f"children:{query.parent_id}", *ALL)]
+    if query.subject is not None:
+        return [(f"about:{query.subject}", *ALL)]
     ranges: list[Range] = []
     has_span = query.since is not None or query.until is not None
     for letter in _letters(query.states):
@@ -165,6 +194,24 @@ def _ranges_around(query: RunQuery, of: Sequence[str]) -> list[Range]:
                 else:
                     ranges.append((f"state:{letter}{family}{surface}", *ALL))
     return ranges
+
+
+async def _narrowest(link: Link, query: RunQuery, of: Sequence[str]) -> list[Range]:
+    """The narrowest sets that hold all that fits. Of a job with a long history they are those of what ended in the span
+    that is asked for, whichever job it was of, if these are fewer."""
+    around = _ranges_around(query, of)
+    if query.job_id is None or (query.since is None and query.until is None):
+        return around
+    size = await _size(link, around)
+    if size <= _FEW:
+        return around
+    in_span = [one for one in _ranges_around(replace(query, job_id=None), of) if one[0].startswith("ended:")]
+    in_span.append((f"live:{query.job_id}", *ALL))
+    return in_span if await _size(link, in_span) < size else around
+
+
+async def _size(link: Link, ranges: Sequence[Range]) -> int:
+    return sum([await link.ask("ZCOUNT", link.key(key), low, high) for key, low, high in ranges])
 
 
 async def _run_tests(link: Link, query: RunQuery) -> list[Test]:
@@ -189,6 +236,8 @@ async def _run_tests(link: Link, query: RunQuery) -> list[Test]:
         tests.append(lambda run: run.step in query.steps)
     if query.holder is not None:
         tests.append(lambda run: run.holder == query.holder)
+    if query.subject is not None:
+        tests.append(lambda run: run.subject == query.subject)
     if query.error:
         tests.append(lambda run: query.error in run.error)
     if query.tag is not None or query.job_name:

@@ -10,30 +10,40 @@ from typing import Any
 
 from ksana.domain.alerts import Alert, AlertQuery
 from ksana.domain.archive import Exported, Extent, Section
+from ksana.domain.audit import AuditEntry, AuditQuery
 from ksana.domain.callbacks import CallbackRecord, Heard, Progress
+from ksana.domain.changes import JobChange, Settlement
+from ksana.domain.claims import Claim, Claimed, Fired, Turn
 from ksana.domain.errors import StoreUnavailable
 from ksana.domain.fires import DueJob, Fire
-from ksana.domain.foresight import Births, Foreseen, Prospect
+from ksana.domain.foresight import Births, Foreseen, Prospect, Sight
+from ksana.domain.handing_out import Pulled
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.items import Enqueued, Pull
 from ksana.domain.jobs import Job
 from ksana.domain.keys import StoredKey
+from ksana.domain.limits import QueueSettings
 from ksana.domain.moves import Kept, Move
-from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, NodeInfo, Retention, Sight, Turn
+from ksana.domain.nodes import Heartbeat, NodeInfo
+from ksana.domain.objects import GovernedObject, ObjectQuery
 from ksana.domain.queries import Counts, ErrorGroup, FireRecord, JobQuery, Minute, Page, QueueCounts, RunQuery
+from ksana.domain.retention import Retention
 from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import State
 from ksana.domain.steering import Steer
 from ksana.stores.redis import (
     archive,
+    audit,
     firing,
     job_search,
     jobs,
     kept,
     keys,
     nodes,
+    objects,
     outbox,
     pulling,
+    queue_settings,
     queues,
     reading,
     search,
@@ -60,6 +70,7 @@ class RedisStore:
         self._link = Link(url, max(pool_size, self.parallelism + 2), pool_lifetime)
         self._catalog = Catalog(self._link)
         self._turns = Turns(self._link, self._catalog)
+        self._pulls = pulling.Pulls(self._link)
 
     async def open(self) -> None:
         self._catalog.forget()
@@ -137,8 +148,29 @@ class RedisStore:
     async def enqueue(self, new: Sequence[Enqueued]) -> list[int]:
         return await pulling.enqueue(self._link, new)
 
-    async def pull(self, pull: Pull) -> list[Run]:
-        return await pulling.pull(self._link, pull)
+    async def pull(self, pull: Pull) -> Pulled:
+        return await self._pulls.pull(pull)
+
+    async def settle(self, settlement: Settlement) -> list[tuple[Move, Job | None]]:
+        return await self._turns.settle(settlement)
+
+    async def get_objects(self, subjects: Iterable[str]) -> dict[str, GovernedObject]:
+        return await objects.get_objects(self._link, subjects)
+
+    async def find_objects(self, query: ObjectQuery) -> Page[GovernedObject]:
+        return await objects.find_objects(self._link, query)
+
+    async def queue_settings(self) -> list[QueueSettings]:
+        return await queue_settings.queue_settings(self._link)
+
+    async def set_queue(self, settings: QueueSettings, entry: AuditEntry) -> None:
+        await queue_settings.set_queue(self._link, settings, entry)
+
+    async def add_audit(self, entries: Sequence[AuditEntry]) -> None:
+        await audit.add_audit(self._link, entries)
+
+    async def find_audit(self, query: AuditQuery) -> Page[AuditEntry]:
+        return await audit.find_audit(self._link, query)
 
     async def queue_counts(self, now: datetime) -> list[QueueCounts]:
         return await queues.queue_counts(self._link, now)

@@ -7,18 +7,21 @@ from typing import Any
 
 from ksana.domain.alerts import Alert
 from ksana.domain.callbacks import LEDGER_LENGTH, Heard
+from ksana.domain.changes import Overtaken, Settlement
+from ksana.domain.claims import Claim, Claimed, Turn
 from ksana.domain.errors import AlreadyExists, InvalidState, NotFound
 from ksana.domain.moves import Move
-from ksana.domain.ports import Claim, Claimed, Turn
 from ksana.domain.runs import Attempt
 from ksana.domain.steering import Family, Steer
 from ksana.domain.times import to_micros
 from ksana.stores.redis.attempt_values import attempt_to_parts
 from ksana.stores.redis.catalog import Catalog
 from ksana.stores.redis.families import Families, Follow, Told, alerts_for, ended_children, with_jobs
+from ksana.stores.redis.governed_values import entries_args, objects_args
 from ksana.stores.redis.link import Link
 from ksana.stores.redis.moving import alerts_args, in_order, moves_args, won
-from ksana.stores.redis.scripts import ADD_ATTEMPTS, FAMILY, HEAR, LOOK, TURN
+from ksana.stores.redis.pulling import items_args
+from ksana.stores.redis.scripts import ADD_ATTEMPTS, FAMILY, HEAR, LOOK, SETTLE, TURN
 from ksana.stores.redis.shelves import callback_to_value, progress_to_value
 from ksana.stores.redis.values import fitting, runs_from_reply
 
@@ -134,6 +137,24 @@ class Turns:
             if reply[0] == b"late":
                 return None
             follow.keep(reply[1])
+            return follow.told
+
+    async def settle(self, settlement: Settlement) -> Told:
+        moves = in_order(settlement.moves)
+        while True:
+            follow = await self._follow(moves)
+            with fitting():
+                left = alerts_for(follow.told, settlement.hooks)
+                args = [*follow.stamps_args(), *moves_args(moves), *objects_args(settlement.objects)]
+                args += [*follow.steps_args(), len(settlement.alerts) + left[0]]
+                args += [*alerts_args(settlement.alerts)[1:], *left[1:]]
+                args += [*items_args(settlement.items), *entries_args(settlement.entries)]
+            reply = await self._link.run(SETTLE, *args)
+            if reply[0] == b"again":
+                continue
+            if reply[0] == b"late":
+                raise Overtaken("a run or an object has moved")
+            follow.keep(_done(reply)[0])
             return follow.told
 
     async def add_attempts(self, attempts: Sequence[Attempt]) -> None:

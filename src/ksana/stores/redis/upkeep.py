@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from ksana.domain.ports import Retention
 from ksana.domain.queries import Minute
+from ksana.domain.retention import Retention
 from ksana.domain.states import FINAL, State
 from ksana.domain.times import to_micros
 from ksana.stores.redis.codes import FAMILIES, STATES

@@ -20,8 +20,8 @@ NOBODY = -1
 """The id that is none."""
 
 _RUN = struct.Struct("<ccqiqqqqqqqqqqqBcBiiHHHIB")
-_HAS_INPUT, _HAS_TOKEN, _HAS_STEP, _HAS_HOLDER = 1, 2, 4, 8
-_MORE = _HAS_TOKEN | _HAS_STEP | _HAS_HOLDER
+_HAS_INPUT, _HAS_TOKEN, _HAS_STEP, _HAS_HOLDER, _HAS_SUBJECT = 1, 2, 4, 8, 16
+_MORE = _HAS_TOKEN | _HAS_STEP | _HAS_HOLDER | _HAS_SUBJECT
 _BETWEEN = "\0"
 _STATE = {state: letter.encode() for state, letter in STATES.items()}
 _REASON = {reason: letter.encode() for reason, letter in REASONS.items()}
@@ -78,10 +78,14 @@ def run_to_value(run: Run) -> bytes:
         | _HAS_TOKEN * (run.callback_token is not None)
         | _HAS_STEP * (run.step is not None)
         | _HAS_HOLDER * (run.holder is not None)
+        | _HAS_SUBJECT * (run.subject is not None)
     )
-    tail = _BETWEEN.join((run.callback_token or "", run.step or "", run.holder or ""))
-    if tail.count(_BETWEEN) != 2:
-        raise UnfitError("a NUL in a token, a step or the name of a worker")
+    beside = [run.callback_token or "", run.step or "", run.holder or ""]
+    if run.subject is not None:
+        beside.append(run.subject)
+    tail = _BETWEEN.join(beside)
+    if tail.count(_BETWEEN) != len(beside) - 1:
+        raise UnfitError("a NUL in a token, a step, the name of a worker or a subject")
     tail_bytes = tail.encode()
     head = _RUN.pack(
         _STATE[run.state],
@@ -146,12 +150,7 @@ def run_from_value(value: bytes, input: bytes | None) -> Run:
     queue_end = surface_end + queue_length
     kind_end = queue_end + kind_length
     tail_end = kind_end + tail_length
-    token = step = holder = None
-    if flags & _MORE:
-        token_text, step_text, holder_text = value[kind_end:tail_end].decode().split(_BETWEEN)
-        token = token_text if flags & _HAS_TOKEN else None
-        step = step_text if flags & _HAS_STEP else None
-        holder = holder_text if flags & _HAS_HOLDER else None
+    token, step, holder, subject = _tail(value[kind_end:tail_end], flags) if flags & _MORE else _NO_TAIL
     return Run(
         id=id,
         job_id=None if job_id == NOBODY else job_id,
@@ -180,6 +179,22 @@ def run_from_value(value: bytes, input: bytes | None) -> Run:
         step=step,
         input=input,
         holder=holder,
+        subject=subject,
+    )
+
+
+_Tail = tuple[str | None, str | None, str | None, str | None]
+_NO_TAIL: _Tail = (None, None, None, None)
+
+
+def _tail(kept: bytes, flags: int) -> _Tail:
+    """Token, step, holder and subject, which few runs have."""
+    token, step, holder, *rest = kept.decode().split(_BETWEEN)
+    return (
+        token if flags & _HAS_TOKEN else None,
+        step if flags & _HAS_STEP else None,
+        holder if flags & _HAS_HOLDER else None,
+        rest[0] if flags & _HAS_SUBJECT else None,
     )
 
 

@@ -6,45 +6,45 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
 from ksana.domain.archive import Exported, Extent, Key, Section, Standing, key_at, key_of, place_of
+from ksana.domain.audit import AuditEntry
 from ksana.domain.callbacks import CallbackRecord
 from ksana.domain.jobs import Job
 from ksana.domain.runs import Attempt, Run
 from ksana.domain.times import from_micros
-from ksana.stores.sql import callbacks, kept, outbox, rows
+from ksana.stores.sql import attempt_rows, callbacks, governed_rows, job_rows, kept, outbox, rows, run_rows
+from ksana.stores.sql.audit import add_audit
+from ksana.stores.sql.governed_statements import AUDIT, OBJECTS, QUEUES
 from ksana.stores.sql.jobs import tag_jobs
 from ksana.stores.sql.statements import (
     ALL_SEQUENCES,
-    ATTEMPTS,
     ATTEMPTS_PRESENT,
+    JOBS_PRESENT,
+    LAST_ATTEMPT_OF_RUN,
+    LAST_ATTEMPTS_OF_RUNS,
+    RAISE_ROLLED,
+    RAISE_SEQUENCE,
+    READ_IDENTITY,
+    ROLLED_UNTIL,
+    RUNS_PRESENT,
+    TAKE_IDENTITY,
+)
+from ksana.stores.sql.tables import (
+    ATTEMPTS,
     CHAINS,
     CURSORS,
     EXCHANGES,
     GAPS,
     IDEMPOTENCY,
     JOBS,
-    JOBS_PRESENT,
     KEPT,
     KEYS,
-    LAST_ATTEMPT_OF_RUN,
-    LAST_ATTEMPTS_OF_RUNS,
     MINUTES,
-    RAISE_ROLLED,
-    RAISE_SEQUENCE,
-    READ_IDENTITY,
-    ROLLED_UNTIL,
     RUNS,
-    RUNS_PRESENT,
     SEQUENCES,
-    TAKE_IDENTITY,
-    WALK_ATTEMPTS,
-    WALK_JOBS,
-    WALK_LAST_ATTEMPTS,
-    Leg,
     Table,
-    Walk,
-    walk,
 )
 from ksana.stores.sql.tx import Tx
+from ksana.stores.sql.walks import WALK_ATTEMPTS, WALK_JOBS, WALK_LAST_ATTEMPTS, Leg, Walk, walk
 
 _PAGE_BYTES = 8 << 20
 """Bodies may be megabytes: a page that would hold more than this ends early."""
@@ -105,7 +105,7 @@ async def _attempts_on(tx: Tx, after: Key | None, limit: int) -> tuple[list[rows
     """Attempts with rows of their own, and those which the rows of their runs tell of, in one order."""
     apart, is_apart_end = await _read_on(tx, WALK_ATTEMPTS, after, limit)
     told, is_told_end = await _read_on(tx, WALK_LAST_ATTEMPTS, after if after is None else after[:1], limit)
-    last: list[rows.Row] = [rows.attempt_row_from_last(row) for row in told]
+    last: list[rows.Row] = [attempt_rows.attempt_row_from_last(row) for row in told]
     # Each reaches only so far; what lies behind the nearer end may be incomplete.
     ends = [_attempt_key(page[-1]) for page, is_end in ((apart, is_apart_end), (last, is_told_end)) if not is_end]
     if after is not None:
@@ -116,7 +116,7 @@ async def _attempts_on(tx: Tx, after: Key | None, limit: int) -> tuple[list[rows
 
 
 async def _told_of(tx: Tx, run_id: Any) -> list[rows.Row]:
-    return [rows.attempt_row_from_last(row) for row in await tx.rows(LAST_ATTEMPT_OF_RUN, run_id=run_id)]
+    return [attempt_rows.attempt_row_from_last(row) for row in await tx.rows(LAST_ATTEMPT_OF_RUN, run_id=run_id)]
 
 
 def _attempt_key(row: rows.Row) -> Key:
@@ -156,11 +156,11 @@ async def _restore_jobs(tx: Tx, jobs: Sequence[Job]) -> int:
     ids = [job.id for job in jobs]
     await _pass_over(tx, "job", ids)
     present = await _present(tx, ids)
-    await tx.insert_new(JOBS, [rows.job_to_row(job) for job in jobs if job.id not in present])
+    await tx.insert_new(JOBS, [job_rows.job_to_row(job) for job in jobs if job.id not in present])
     # One whose ref is taken here did not get in, and a cursor without its job would come due for ever.
     added = await _present(tx, ids) - present
     new = [job for job in jobs if job.id in added]
-    await tx.insert(CURSORS, [rows.cursor_to_row(job) for job in new])
+    await tx.insert(CURSORS, [job_rows.cursor_to_row(job) for job in new])
     await tag_jobs(tx, [job for job in new if job.deleted_at is None])
     return len(new)
 
@@ -177,17 +177,19 @@ async def _restore_runs(tx: Tx, runs: Sequence[Run]) -> int:
     if parents := sorted({run.parent_id for run in runs if run.parent_id is not None}):
         await tx.insert_new(CHAINS, [(parent_id, 0) for parent_id in parents])
     present = {row[0] for row in await tx.rows(RUNS_PRESENT, ids=ids)}
-    return await tx.insert_new(RUNS, [rows.run_to_row(run) for run in runs if run.id not in present])
+    return await tx.insert_new(RUNS, [run_rows.run_to_row(run) for run in runs if run.id not in present])
 
 
 async def _restore_attempts(tx: Tx, attempts: Sequence[Attempt]) -> int:
     run_ids = sorted({attempt.run_id for attempt in attempts})
     present = {_attempt_key(row) for row in await tx.rows(ATTEMPTS_PRESENT, ids=run_ids)}
     told = await tx.rows(LAST_ATTEMPTS_OF_RUNS, ids=run_ids)
-    present.update(_attempt_key(rows.attempt_row_from_last(row)) for row in told)
+    present.update(_attempt_key(attempt_rows.attempt_row_from_last(row)) for row in told)
     new = [attempt for attempt in attempts if (attempt.run_id, attempt.epoch) not in present]
-    added = await tx.insert_new(ATTEMPTS, [rows.attempt_to_row(attempt) for attempt in new])
-    exchanges = [rows.exchange_to_row(attempt, attempt.exchange) for attempt in new if attempt.exchange is not None]
+    added = await tx.insert_new(ATTEMPTS, [attempt_rows.attempt_to_row(attempt) for attempt in new])
+    exchanges = [
+        attempt_rows.exchange_to_row(attempt, attempt.exchange) for attempt in new if attempt.exchange is not None
+    ]
     await tx.insert_new(EXCHANGES, exchanges)
     return added
 
@@ -195,6 +197,11 @@ async def _restore_attempts(tx: Tx, attempts: Sequence[Attempt]) -> int:
 async def _restore_callbacks(tx: Tx, records: Sequence[CallbackRecord]) -> int:
     await _pass_over(tx, "callback", [record.id for record in records])
     return await tx.insert_new(callbacks.CALLBACKS, [callbacks.callback_to_row(record) for record in records])
+
+
+async def _restore_audit(tx: Tx, entries: Sequence[AuditEntry]) -> int:
+    await _pass_over(tx, "audit", [entry.id for entry in entries])
+    return await add_audit(tx, entries)
 
 
 async def _pass_over(tx: Tx, sequence: str, ids: Sequence[int]) -> None:
@@ -238,9 +245,9 @@ def _plain(
 
 _ROOMS: dict[Section, _Room] = {
     Section.KEYS: _plain(KEYS, "id", from_row=rows.key_from_row, to_row=rows.key_to_row),
-    Section.JOBS: _walked(WALK_JOBS, rows.job_from_row, _restore_jobs),
-    Section.RUNS: _walked(walk(RUNS, "id", large=("input",)), rows.run_from_row, _restore_runs),
-    Section.ATTEMPTS: _Room(_attempts_extent, _attempts_on, rows.attempt_from_row, _restore_attempts),
+    Section.JOBS: _walked(WALK_JOBS, job_rows.job_from_row, _restore_jobs),
+    Section.RUNS: _walked(walk(RUNS, "id", large=("input",)), run_rows.run_from_row, _restore_runs),
+    Section.ATTEMPTS: _Room(_attempts_extent, _attempts_on, attempt_rows.attempt_from_row, _restore_attempts),
     Section.CALLBACKS: _walked(
         walk(callbacks.CALLBACKS, "id", large=("body",)), callbacks.callback_from_row, _restore_callbacks
     ),
@@ -270,5 +277,19 @@ _ROOMS: dict[Section, _Room] = {
         from_row=rows.record_from_row,
         to_row=rows.record_to_row,
         large=("body",),
+    ),
+    Section.OBJECTS: _plain(
+        OBJECTS,
+        "type",
+        "id",
+        from_row=governed_rows.object_from_row,
+        to_row=governed_rows.object_to_row,
+        large=("body",),
+    ),
+    Section.QUEUES: _plain(
+        QUEUES, "queue", from_row=governed_rows.settings_from_row, to_row=governed_rows.settings_to_row
+    ),
+    Section.AUDIT: _walked(
+        walk(AUDIT, "id", large=("value_before", "value_after")), governed_rows.entry_from_row, _restore_audit
     ),
 }

@@ -12,19 +12,14 @@ from ksana.domain.jobs import Job
 from ksana.domain.moves import Move
 from ksana.domain.runs import Attempt
 from ksana.domain.times import from_micros, to_micros
+from ksana.stores.sql.attempt_rows import attempt_to_row, exchange_to_row
 from ksana.stores.sql.catalog import Catalog
 from ksana.stores.sql.families import Families, move
 from ksana.stores.sql.moving import prepare
 from ksana.stores.sql.outbox import keep_alerts
-from ksana.stores.sql.rows import (
-    Row,
-    attempt_to_row,
-    exchange_to_row,
-    instant_or_none,
-    micros_or_none,
-    storable,
-)
-from ksana.stores.sql.statements import ATTEMPTS, EXCHANGES, RUNS_PRESENT, Statement, Table
+from ksana.stores.sql.rows import Row, instant_or_none, micros_or_none, storable
+from ksana.stores.sql.statements import RUNS_PRESENT, Statement
+from ksana.stores.sql.tables import ATTEMPTS, EXCHANGES, Table
 from ksana.stores.sql.tx import Tx
 
 CALLBACKS = Table(
@@ -67,7 +62,7 @@ _decode_headers = msgspec.json.Decoder(dict[str, str]).decode
 async def hear(tx: Tx, catalog: Catalog, families: Families, heard: Heard) -> list[tuple[Move, Job | None]] | None:
     followed: list[tuple[Move, Job | None]] = []
     if heard.move is not None:
-        lost, _, followed = await move(tx, catalog, families, prepare([heard.move]), heard.hooks)
+        lost, _, followed, _ = await move(tx, catalog, families, prepare([heard.move]), heard.hooks)
         if lost:
             return None
     if not heard.needs_room or await _has_room(tx, heard.record.run_id):

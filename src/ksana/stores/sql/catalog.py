@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ksana.domain.jobs import Job
-from ksana.stores.sql.rows import job_from_row
+from ksana.stores.sql.job_rows import job_from_row
 from ksana.stores.sql.statements import JOBS_BY_ID
 from ksana.stores.sql.tx import Tx
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ksana.domain.claims import Claim
 from ksana.domain.policies import Priority
-from ksana.domain.ports import Claim
 from ksana.domain.times import to_micros
 from ksana.stores.sql.rows import Row
-from ksana.stores.sql.statements import CLAIM_RUNS, DUE_COLUMNS, DUE_RUNS
+from ksana.stores.sql.statements import CLAIM_RUNS, DUE_RUNS
+from ksana.stores.sql.tables import DUE_COLUMNS
 
 if TYPE_CHECKING:
     from ksana.stores.sql.tx import Tx

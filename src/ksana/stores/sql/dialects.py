@@ -10,6 +10,8 @@ from ksana.stores.sql.queue_views import queue_views
 from ksana.stores.sql.views import MYSQL_SPELLING, POSTGRES_SPELLING, SQLITE_SPELLING, TEXT_FUNCTION, views
 
 _READY = "state IN ('SCHEDULED', 'RETRYING')"
+# Of runs under way, only items that a worker holds have a deadline.
+_HELD = "state = 'RUNNING' AND deadline_at IS NOT NULL"
 
 
 class Dialect(NamedTuple):
@@ -41,6 +43,12 @@ def _partial_indexes() -> dict[str, str]:
         "where_token": "WHERE callback_token IS NOT NULL",
         "where_parent": "WHERE parent_id IS NOT NULL",
         "where_undelivered": "WHERE due_at IS NOT NULL",
+        "where_subject": "WHERE subject IS NOT NULL",
+        "where_next": "WHERE next_action_at IS NOT NULL",
+        "held_column": "SELECT 1",
+        "held_queue": f"{_HELD} AND queue",
+        "held_index": "queue, subject",
+        "where_handed_out": f"WHERE {_HELD}",
     }
 
 
@@ -54,10 +62,13 @@ SQLITE = Dialect(
         "by_ready": "INDEXED BY ksana_runs_ready",
         "by_live": "INDEXED BY ksana_runs_live",
         "by_ended": "INDEXED BY ksana_runs_ended",
-        "by_deadline": "INDEXED BY ksana_runs_deadline",
+        "by_subject": "INDEXED BY ksana_runs_subject",
+        "by_handed_out": "INDEXED BY ksana_runs_handed_out",
         "int": "INTEGER",
         "code": "TEXT",
         "name": "TEXT",
+        "subject": "TEXT",
+        "label": "TEXT",
         "line": "TEXT",
         "text": "TEXT",
         "bytes": "BLOB",
@@ -84,11 +95,14 @@ POSTGRES = Dialect(
         "by_ready": "",
         "by_live": "",
         "by_ended": "",
-        "by_deadline": "",
+        "by_subject": "",
+        "by_handed_out": "",
         "int": "BIGINT",
         # Text sorts the same on every server, and the same as in the other databases.
         "code": 'TEXT COLLATE "C"',
         "name": 'TEXT COLLATE "C"',
+        "subject": 'TEXT COLLATE "C"',
+        "label": 'TEXT COLLATE "C"',
         "line": 'TEXT COLLATE "C"',
         "text": "TEXT",
         "bytes": "BYTEA",
@@ -143,16 +157,30 @@ _INNODB = {
     "where_token": "",
     "where_parent": "",
     "where_undelivered": "",
+    "where_subject": "",
+    "where_next": "",
+    # What a worker holds is found by the queue it was handed out from, which is NULL for everything else.
+    "held_column": (
+        f"ALTER TABLE ksana_runs ADD COLUMN held_in VARCHAR(255) AS (CASE WHEN {_HELD} THEN queue END) VIRTUAL"
+    ),
+    "held_queue": "held_in",
+    "held_index": "held_in, subject",
+    "where_handed_out": "",
     # A small table is walked whole if nobody forbids it, and a locking read waits for every locked row on its way.
     "by_key": "FORCE INDEX (PRIMARY)",
     "by_due": "FORCE INDEX (ksana_cursors_due)",
     "by_ready": "FORCE INDEX (ksana_runs_ready)",
     "by_live": "FORCE INDEX (ksana_runs_live)",
     "by_ended": "FORCE INDEX (ksana_runs_ended)",
-    "by_deadline": "FORCE INDEX (ksana_runs_deadline)",
+    "by_subject": "FORCE INDEX (ksana_runs_subject)",
+    "by_handed_out": "FORCE INDEX (ksana_runs_handed_out)",
     "int": "BIGINT",
     "code": "VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin",
     "name": "VARCHAR(255)",
+    # As long as an index with a name in front of it allows.
+    "subject": "VARCHAR(512)",
+    # A code that people search for by any word: in ASCII, the server would refuse to compare the two.
+    "label": "VARCHAR(64)",
     "line": "VARCHAR(1100)",
     "text": "LONGTEXT",
     "bytes": "LONGBLOB",

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from ksana.domain.alerts import alerts_of
 from ksana.domain.chains import Chain
+from ksana.domain.claims import Claim
 from ksana.domain.errors import NotFound
 from ksana.domain.jobs import Job
 from ksana.domain.moves import Move
@@ -26,7 +27,8 @@ from ksana.domain.times import to_micros
 from ksana.stores.sql.catalog import Catalog
 from ksana.stores.sql.moving import Moves, apply_moves, goes_on, prepare
 from ksana.stores.sql.outbox import keep_alerts
-from ksana.stores.sql.rows import run_from_row
+from ksana.stores.sql.rows import Row
+from ksana.stores.sql.run_rows import run_from_row
 from ksana.stores.sql.slots import fill_slots
 from ksana.stores.sql.statements import (
     ADMIT_STEPS,
@@ -41,9 +43,11 @@ from ksana.stores.sql.statements import (
 from ksana.stores.sql.tx import Tx
 
 _MOST_STEPS = 1_000_000
+# More steps than this let in at once are claimed just as fast in the ordinary way.
+FEW = 16
 
 
-class _Known(NamedTuple):
+class Known(NamedTuple):
     """A chain on its way, good while the stamp stands; `first` is the id of its first child."""
 
     stamp: int
@@ -55,10 +59,10 @@ class Families:
     """A bounded memory of chains on their way."""
 
     def __init__(self) -> None:
-        self._chains: dict[int, _Known] = {}
+        self._chains: dict[int, Known] = {}
         self._steps = 0
 
-    def take(self, parent_id: int, stamp: int) -> _Known | None:
+    def take(self, parent_id: int, stamp: int) -> Known | None:
         """The chain, if it is known as it stands. Whoever takes it brings it back when all went well."""
         kept = self._chains.pop(parent_id, None)
         if kept is None:
@@ -66,7 +70,11 @@ class Families:
         self._steps -= len(kept.chain.states)
         return kept if kept.stamp == stamp else None
 
-    def keep(self, parent_id: int, kept: _Known) -> None:
+    def known(self, parent_id: int) -> Known | None:
+        """The chain as it was when it last moved on, here; whether it still stands so, the stamp tells."""
+        return self._chains.get(parent_id)
+
+    def keep(self, parent_id: int, kept: Known) -> None:
         self._chains[parent_id] = kept
         self._steps += len(kept.chain.states)
         while self._steps > _MOST_STEPS and len(self._chains) > 1:
@@ -86,11 +94,13 @@ class Families:
 
 
 class Moved(NamedTuple):
-    """What moves did: which of them lost, how many runs that waited may start now, and the parents that ended."""
+    """What moves did: which of them lost, how many runs that waited may start now, the parents that ended, and those of
+    the runs let in that were claimed at once."""
 
     lost: frozenset[int]
     admitted: int
     followed: list[tuple[Move, Job | None]]
+    handed: list[Row]
 
 
 class Followed(NamedTuple):
@@ -100,13 +110,15 @@ class Followed(NamedTuple):
     moves: list[tuple[Move, Job | None]]
 
 
-async def move(tx: Tx, catalog: Catalog, families: Families, moves: Moves, hooks: Sequence[str]) -> Moved:
-    """Apply moves that still count, and all that follows from them."""
+async def move(
+    tx: Tx, catalog: Catalog, families: Families, moves: Moves, hooks: Sequence[str], claim: Claim | None = None
+) -> Moved:
+    """Apply moves that still count, and all that follows from them; a claim for followers takes them at once."""
     families.drop(run_id for run_id, _ in moves.tried)
     if not moves.parents:
         lost, admitted = await apply_moves(tx, moves)
-        return Moved(lost, admitted, [])
-    progress = _Progress(tx, catalog, families, hooks)
+        return Moved(lost, admitted, [], [])
+    progress = _Progress(tx, catalog, families, hooks, claim if claim is not None and claim.for_followers else None)
     # Before anything else is locked, so that those who move the same family on wait for each other and not in a circle.
     await progress.lock(moves.parents)
     lost, admitted = await apply_moves(tx, moves)
@@ -114,7 +126,7 @@ async def move(tx: Tx, catalog: Catalog, families: Families, moves: Moves, hooks
     families.drop(p for m in moves.tried.values() if (p := m.run.parent_id) is not None and goes_on(m))
     over = [m.run for m in moves.tried.values() if m.run.state.is_final and m.run.id not in lost]
     followed = await progress.follow(over)
-    return Moved(lost, admitted + followed.admitted, followed.moves)
+    return Moved(lost, admitted + followed.admitted, followed.moves, progress.handed)
 
 
 async def steer(
@@ -145,7 +157,11 @@ async def steer(
 class _Progress:
     """One transaction that moves families on."""
 
-    def __init__(self, tx: Tx, catalog: Catalog, families: Families, hooks: Sequence[str]) -> None:
+    def __init__(
+        self, tx: Tx, catalog: Catalog, families: Families, hooks: Sequence[str], claim: Claim | None = None
+    ) -> None:
+        self.handed: list[Row] = []
+        self._claim = claim
         self._tx = tx
         self._catalog = catalog
         self._families = families
@@ -199,20 +215,30 @@ class _Progress:
             admits += [first + place for place in follows.admits]
             skips += [first + place for place in follows.skips]
             if follows.end is None:
-                self._families.keep(parent_id, _Known(self._stamp, first, chain))
+                self._families.keep(parent_id, Known(self._stamp, first, chain))
             else:
                 failed = chain.first_failed
                 ends[parent_id] = (follows.end, None if failed is None else first + failed)
         if admits:
-            await self._tx.run(ADMIT_STEPS, ids=admits, now=to_micros(now))
+            await self._admit(admits, to_micros(now))
         if skips:
             await self._tx.run(SKIP_STEPS, ids=skips, now=to_micros(now))
         return _Step(len(admits), await self._end(ends, parents, now) if ends else [])
 
-    async def _known(self, by_parent: dict[int, list[Run]]) -> tuple[dict[int, _Known], dict[int, Run]]:
+    async def _admit(self, ids: list[int], now: int) -> None:
+        """Let steps in; a few for which there is room go straight to whoever ended what they waited for."""
+        claim, count = self._claim, len(ids)
+        if claim is not None and count <= FEW and count <= claim.limit - len(self.handed):
+            rows = await self._tx.hand_over(ids, now, claim)
+            self.handed += rows
+            if len(rows) == count:
+                return
+        await self._tx.run(ADMIT_STEPS, ids=ids, now=now)
+
+    async def _known(self, by_parent: dict[int, list[Run]]) -> tuple[dict[int, Known], dict[int, Run]]:
         """The chains as they were before these children ended, and such parents as had to be read for it. A parent that
         is over, or is none, has no chain: nothing follows for it."""
-        known: dict[int, _Known] = {}
+        known: dict[int, Known] = {}
         unknown: list[int] = []
         for parent_id in by_parent.keys() & self._stamps.keys():
             found = self._families.take(parent_id, self._stamps[parent_id])
@@ -226,18 +252,18 @@ class _Progress:
         over = {run.id for parent_id in unknown for run in by_parent[parent_id]}
         return known | await self._loaded([run for run in parents.values() if awaits_children(run)], over), parents
 
-    async def _loaded(self, parents: list[Run], over: set[int]) -> dict[int, _Known]:
+    async def _loaded(self, parents: list[Run], over: set[int]) -> dict[int, Known]:
         """Chains as their rows tell; the children that are just over are taken as still under way."""
         children = defaultdict[int, list[tuple[int, State]]](list)
         if parents:
             for id, parent_id, state in await self._tx.rows(CHILD_STATES, ids=[run.id for run in parents]):
                 children[parent_id].append((id, State.RUNNING if id in over else State(state)))
-        found: dict[int, _Known] = {}
+        found: dict[int, Known] = {}
         for run in parents:
             if rows := sorted(children[run.id]):
                 states = [state for _, state in rows]
                 chain = Chain(shape_of_plan(read_plan(run.input)), states, is_stopping=run.state is State.STOPPING)
-                found[run.id] = _Known(0, rows[0][0], chain)
+                found[run.id] = Known(0, rows[0][0], chain)
         return found
 
     async def _runs(self, ids: Iterable[int]) -> dict[int, Run]:

@@ -6,29 +6,20 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from ksana.domain.errors import NotFound
+from ksana.domain.claims import Claimed, Fired
+from ksana.domain.errors import AlreadyExists, NotFound
 from ksana.domain.fires import DueJob, Fire
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.jobs import Job
-from ksana.domain.ports import Claimed, Fired
 from ksana.domain.runs import Run
 from ksana.domain.times import from_micros, to_micros
 from ksana.stores.sql.catalog import Catalog
 from ksana.stores.sql.jobs import remember_answer
-from ksana.stores.sql.rows import FRESH, Row, gap_to_row, micros_or_none, run_to_row
-from ksana.stores.sql.statements import (
-    ACTIVE_RUNS,
-    CURSORS,
-    DUE_CURSORS,
-    FRESH_RUNS,
-    GAPS,
-    LOCK_CURSORS,
-    MOVE_CURSORS,
-    RUNS,
-    RUNS_PRESENT,
-    Table,
-)
-from ksana.stores.sql.tx import Tx
+from ksana.stores.sql.rows import Row, gap_to_row, micros_or_none
+from ksana.stores.sql.run_rows import FRESH, run_to_row
+from ksana.stores.sql.statements import ACTIVE_RUNS, DUE_CURSORS, LOCK_CURSORS, MOVE_CURSORS, RUNS_PRESENT
+from ksana.stores.sql.tables import CURSORS, FRESH_RUNS, GAPS, RUNS, Table
+from ksana.stores.sql.tx import Tx, UniqueViolation
 
 FRESH_COUNT = len(FRESH_RUNS.names)
 _MOVED_CURSORS = CURSORS.only("job_id", "next_slot_at", "next_fire_at")
@@ -126,5 +117,8 @@ async def add_run(
     active = await active_runs(tx, [job_id])
     run = make(jobs[job_id], active.get(job_id, 0))
     await remember_answer(tx, record(run) if record else None)
-    await tx.insert(RUNS, [run_to_row(run)])
+    try:
+        await tx.insert(RUNS, [run_to_row(run)])
+    except UniqueViolation:
+        raise AlreadyExists(f"there is a run {run.id}, or one of its slot, already") from None
     return run

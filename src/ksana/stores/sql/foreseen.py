@@ -7,15 +7,17 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from ksana.domain.claims import Claimed, Fired
 from ksana.domain.fires import DueJob
-from ksana.domain.foresight import Births, Foreseen, Prospect, born, in_order
+from ksana.domain.foresight import Births, Foreseen, Prospect, Sight, born, in_order
 from ksana.domain.jobs import Job
-from ksana.domain.ports import Claimed, Fired, Sight
 from ksana.domain.times import from_micros, to_micros
 from ksana.stores.sql.catalog import Catalog
 from ksana.stores.sql.firing import FRESH_COUNT, active_runs, add_rows, move_cursors
-from ksana.stores.sql.rows import FRESH, Row, micros_or_none, run_to_row
-from ksana.stores.sql.statements import BURSTS, COMING_CURSORS, FRESH_RUNS, RUNS, STANDING_CURSORS, Table
+from ksana.stores.sql.rows import Row, micros_or_none
+from ksana.stores.sql.run_rows import FRESH, run_to_row
+from ksana.stores.sql.statements import BURSTS, COMING_CURSORS, STANDING_CURSORS
+from ksana.stores.sql.tables import FRESH_RUNS, RUNS, Table
 from ksana.stores.sql.tx import Tx
 
 _JOB_ID, _VERSION, _LIMIT, _SLOT_AT = range(4)

@@ -6,39 +6,22 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ksana.domain.changes import CursorMoved, JobChange
 from ksana.domain.errors import AlreadyExists, NotFound, VersionConflict
 from ksana.domain.idempotency import IdempotencyRecord, IdempotencyReplay
 from ksana.domain.jobs import Job
 from ksana.domain.moves import Move, advance
-from ksana.domain.ports import CursorMoved, JobChange
 from ksana.domain.runs import Run
 from ksana.domain.states import Event
 from ksana.stores.sql.catalog import Catalog
 from ksana.stores.sql.families import Families, move
+from ksana.stores.sql.job_rows import cursor_to_row, job_to_row
 from ksana.stores.sql.moving import prepare
-from ksana.stores.sql.rows import (
-    Row,
-    cursor_to_row,
-    gap_to_row,
-    job_to_row,
-    micros_or_none,
-    record_from_row,
-    record_to_row,
-    run_from_row,
-)
+from ksana.stores.sql.rows import Row, gap_to_row, micros_or_none, record_from_row, record_to_row
+from ksana.stores.sql.run_rows import run_from_row
 from ksana.stores.sql.slots import fill_slots
-from ksana.stores.sql.statements import (
-    CURSORS,
-    DROP_TAGS,
-    GAPS,
-    IDEMPOTENCY,
-    IDEMPOTENT_ANSWER,
-    JOBS,
-    LOCK_CURSORS,
-    RESTING_RUNS_FOLLOW,
-    RUNS_TO_CANCEL,
-    TAGS,
-)
+from ksana.stores.sql.statements import DROP_TAGS, IDEMPOTENT_ANSWER, LOCK_CURSORS, RESTING_RUNS_FOLLOW, RUNS_TO_CANCEL
+from ksana.stores.sql.tables import CURSORS, GAPS, IDEMPOTENCY, JOBS, TAGS
 from ksana.stores.sql.tx import Tx, UniqueViolation
 
 _NAMED = 5

@@ -7,7 +7,8 @@ from typing import Any
 
 from ksana.domain.moves import Kept
 from ksana.stores.sql.rows import Row
-from ksana.stores.sql.statements import DROP_KEPT, KEPT, KEPT_OF_RUNS, LOCK_KEPT, RUNS_AT_EPOCH
+from ksana.stores.sql.statements import DROP_KEPT, KEPT_OF_RUNS, LOCK_KEPT, RUNS_AT_EPOCH
+from ksana.stores.sql.tables import KEPT
 from ksana.stores.sql.tx import Tx
 
 _ARTIFACTS = KEPT.only("run_id", "artifact")

@@ -7,29 +7,13 @@ from typing import Any, NamedTuple
 
 from ksana.domain.moves import Move
 from ksana.domain.states import FINAL, Reason, State
+from ksana.stores.sql.attempt_rows import attempt_row_from_last, attempt_to_row, exchange_to_row, last_attempt_of
 from ksana.stores.sql.kept import keep
-from ksana.stores.sql.rows import (
-    About,
-    Change,
-    about,
-    attempt_row_from_last,
-    attempt_to_row,
-    change_of,
-    exchange_to_row,
-    last_attempt_of,
-    run_to_row,
-)
+from ksana.stores.sql.move_rows import About, Change, about, change_of
+from ksana.stores.sql.run_rows import run_to_row
 from ksana.stores.sql.slots import fill_slots
-from ksana.stores.sql.statements import (
-    ATTEMPTS,
-    CHAINS,
-    EXCHANGES,
-    FORGET_LAST_ATTEMPTS,
-    LAST_ATTEMPTS_OF_RUNS,
-    MOVE_RUNS,
-    RUNS,
-    TAKEN,
-)
+from ksana.stores.sql.statements import FORGET_LAST_ATTEMPTS, LAST_ATTEMPTS_OF_RUNS, MOVE_RUNS
+from ksana.stores.sql.tables import ATTEMPTS, CHAINS, EXCHANGES, RUNS, TAKEN
 from ksana.stores.sql.tx import Told, Tx
 
 _NO_RUNS: frozenset[int] = frozenset()
@@ -62,12 +46,28 @@ def prepare(moves: Sequence[Move]) -> Moves:
     alike: dict[About, tuple[Change, Told]] = {}
     attempts: list[tuple[Any, ...]] = []
     exchanges: list[tuple[Any, ...]] = []
+    taken: list[tuple[Any, ...]] = []
+    kept: list[tuple[Key, tuple[Any, ...]]] = []
+    inputs: list[tuple[Key, tuple[Any, ...]]] = []
+    branches: list[Move] = []
+    parents: list[int] = []
     # Rows are locked in rising order of id, so that two batches which share runs rarely lock each other out.
-    for (run_id, _), move in sorted(tried.items()):
+    for key, move in sorted(tried.items()):
+        run_id, run = key[0], move.run
         group = alike.get(what := about(move))
         if group is None:
             group = alike[what] = (change_of(what), {})
         change, told = group
+        if move.taken_from is not None:
+            taken.append((move.taken_from, run_id, move.epoch))
+        if move.artifact is not None or move.checkpoint is not None:
+            kept.append((key, (run_id, move.artifact, move.checkpoint)))
+        if move.input is not None:
+            inputs.append((key, (run_id, move.input)))
+        if move.branch is not None:
+            branches.append(move)
+        if run.parent_id is not None and (run.state in FINAL or goes_on(move)):
+            parents.append(run.parent_id)
         attempt = move.attempt
         if attempt is None:
             told[run_id] = None
@@ -79,21 +79,9 @@ def prepare(moves: Sequence[Move]) -> Moves:
             attempts.append(attempt_to_row(attempt))
         if attempt.exchange is not None:
             exchanges.append(exchange_to_row(attempt, attempt.exchange))
-    taken: list[tuple[Any, ...]] = [
-        (m.taken_from, m.run.id, m.epoch) for m in tried.values() if m.taken_from is not None
-    ]
-    kept = [
-        (key, (m.run.id, m.artifact, m.checkpoint))
-        for key, m in tried.items()
-        if m.artifact is not None or m.checkpoint is not None
-    ]
-    inputs = [(key, (m.run.id, m.input)) for key, m in tried.items() if m.input is not None]
-    branches = [m for m in tried.values() if m.branch is not None]
-    parents = frozenset(
-        [p for m in tried.values() if (p := m.run.parent_id) is not None and (m.run.state in FINAL or goes_on(m))]
-    )
     # By rising epoch, so that two moves of one run follow each other.
-    return Moves(tried, sorted(alike.values(), key=_epoch), attempts, exchanges, taken, kept, inputs, branches, parents)
+    changes = sorted(alike.values(), key=_epoch)
+    return Moves(tried, changes, attempts, exchanges, taken, kept, inputs, branches, frozenset(parents))
 
 
 def goes_on(move: Move) -> bool:
@@ -166,16 +154,19 @@ async def _swap(tx: Tx, alike: list[tuple[Change, Told]]) -> set[Key]:
 
 
 async def _end(tx: Tx, change: Change, told: Told) -> Collection[int]:
-    return await tx.end(
-        told,
-        change.epoch,
-        state=change.state,
-        reason=change.reason,
-        failures=change.failures,
-        reclaims=change.reclaims,
-        ended_at=change.ended_at,
-        error=change.error,
-    )
+    return await tx.end(told, change.epoch, **ended_as(change))
+
+
+def ended_as(change: Change) -> dict[str, Any]:
+    """How a run ends, as `Tx.end` takes it."""
+    return {
+        "state": change.state,
+        "reason": change.reason,
+        "failures": change.failures,
+        "reclaims": change.reclaims,
+        "ended_at": change.ended_at,
+        "error": change.error,
+    }
 
 
 async def _move(tx: Tx, change: Change, ids: list[int]) -> list[int]:

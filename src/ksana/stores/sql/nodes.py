@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from ksana.domain.ports import Claimed, Heartbeat, NodeInfo
+from ksana.domain.claims import Claimed
+from ksana.domain.nodes import Heartbeat, NodeInfo
 from ksana.domain.times import from_micros, to_micros
 from ksana.stores.sql.catalog import Catalog
-from ksana.stores.sql.rows import run_from_row
+from ksana.stores.sql.run_rows import run_from_row
 from ksana.stores.sql.sequences import reserve
 from ksana.stores.sql.statements import (
     ADD_NODE,

@@ -15,9 +15,12 @@ import msgspec
 from ksana.domain.alerts import Alert, AlertQuery, AlertState
 from ksana.domain.queries import Page
 from ksana.domain.times import from_micros, to_micros
+from ksana.stores.sql.paging import count, page
 from ksana.stores.sql.rows import Row, instant_or_none, micros_or_none, storable
-from ksana.stores.sql.statements import Statement, Table
+from ksana.stores.sql.statements import Statement
+from ksana.stores.sql.tables import Table
 from ksana.stores.sql.tx import Tx
+from ksana.stores.sql.where import Where
 
 ALERTS = Table(
     "ksana_alerts",
@@ -105,22 +108,14 @@ async def give_up_alerts(tx: Tx, hooks: Sequence[str], before: datetime, now: da
 
 
 async def find_alerts(tx: Tx, query: AlertQuery) -> Page[Alert]:
-    conditions = ["1 = 1"]
-    values: dict[str, Any] = {}
+    where = Where()
     if query.run_id is not None:
-        conditions.append("run_id = :run_id")
-        values["run_id"] = query.run_id
+        where.add("run_id = :run_id", run_id=query.run_id)
     if query.state is not None:
-        conditions.append("state = :state")
-        values["state"] = query.state.value
-    source = f"FROM ksana_alerts WHERE {' AND '.join(conditions)}"
-    [(total,)] = await tx.rows(Statement(f"SELECT COUNT(*) {source}"), **values)
-    rows = await tx.rows(
-        Statement(f"SELECT {_ALERT} {source} ORDER BY run_id DESC, epoch DESC, hook LIMIT :limit OFFSET :offset"),
-        **values,
-        limit=query.limit,
-        offset=query.offset,
-    )
+        where.add("state = :state", state=query.state.value)
+    source = "FROM ksana_alerts"
+    total = await count(tx, source, where)
+    rows = await page(tx, _ALERT, source, where, "run_id DESC, epoch DESC, hook", query)
     return Page([alert_from_row(row) for row in rows], total)
 
 

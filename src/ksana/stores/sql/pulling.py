@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ksana.domain.items import SCOPE, Enqueued, Pull, first_of, pulled
-from ksana.domain.runs import Run
-from ksana.domain.times import to_micros
-from ksana.stores.sql.claiming import BY_PRIORITY
-from ksana.stores.sql.rows import record_to_row, run_from_row, run_to_row
-from ksana.stores.sql.statements import (
-    ANSWERS_TO_KEYS,
-    DUE_ITEMS,
-    DUE_ITEMS_OF_TYPES,
-    IDEMPOTENCY,
-    PULL_ITEMS,
-    RUNS,
-)
+from ksana.domain.handing_out import Pulled
+from ksana.domain.items import SCOPE, Enqueued, Pull, pulled
+from ksana.stores.sql.due_items import DueItems
+from ksana.stores.sql.handing_out import hand, hand_out
+from ksana.stores.sql.limits import Limits, lock_limits, read_settings
+from ksana.stores.sql.rows import record_to_row
+from ksana.stores.sql.run_rows import run_to_row
+from ksana.stores.sql.statements import ANSWERS_TO_KEYS
+from ksana.stores.sql.tables import IDEMPOTENCY, RUNS
 from ksana.stores.sql.tx import Tx
 
 
@@ -43,23 +39,36 @@ async def _earlier(tx: Tx, items: Sequence[Enqueued]) -> dict[str, int]:
     return {key: int(body) for key, body in await tx.rows(ANSWERS_TO_KEYS, scope=SCOPE, keys=list(records))}
 
 
-async def pull(tx: Tx, pull: Pull) -> list[Run]:
-    """Hand out the next due items."""
-    due: list[Run] = []
-    for priority in BY_PRIORITY:
-        wanted = {"queue": pull.queue, "priority": priority.value, "now": to_micros(pull.now), "limit": pull.limit}
-        if pull.types:
-            rows = await tx.rows(DUE_ITEMS_OF_TYPES, **wanted, types=list(pull.types))
-        else:
-            rows = await tx.rows(DUE_ITEMS, **wanted)
-        due += [run_from_row(row) for row in rows]
-    if not (chosen := first_of(due, pull)):
-        return []
-    await tx.run(
-        PULL_ITEMS,
-        ids=[run.id for run in chosen],
-        holder=pull.holder,
-        until=to_micros(pull.until),
-        now=to_micros(pull.begun_at),
-    )
-    return [pulled(run, pull) for run in chosen]
+async def pull(tx: Tx, set_queues: set[str], pull: Pull) -> Pulled:
+    """Hand out the next due items. `set_queues` remembers for which queues something was set, so that others are not
+    asked for it."""
+    limits: Limits | None = None
+    # Asked once: another pull may learn of it while this one waits.
+    is_known = pull.queue in set_queues
+    if is_known:
+        # Before any item is locked: who waits for the queue then keeps none from others.
+        limits = await _limits(tx, pull.queue)
+        if limits is not None and limits.settings.is_paused:
+            return Pulled([])
+    items = DueItems(tx, pull)
+    page = await items.page()
+    if items.is_queue_set and not is_known:
+        set_queues.add(pull.queue)
+        limits = await _limits(tx, pull.queue)
+    chosen = page[: pull.limit]
+    if limits is None and all(run.subject is None for run in chosen):
+        await hand(tx, pull, chosen)
+        return Pulled([pulled(run, pull) for run in chosen])
+    return await hand_out(tx, pull, limits, items, page)
+
+
+async def _limits(tx: Tx, queue: str) -> Limits | None:
+    """What keeps items of a queue back, if anything does. Nobody else hands any out from here on, unless it is paused:
+    then there is nothing to hand out."""
+    settings = await read_settings(tx, queue)
+    if settings is None:
+        return None
+    if settings.is_paused:
+        return Limits(settings, None)
+    limits = (settings.concurrency, settings.rate, settings.key_concurrency, settings.key_rate)
+    return await lock_limits(tx, queue) if any(limit is not None for limit in limits) else None

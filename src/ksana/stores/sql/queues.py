@@ -8,7 +8,7 @@ from typing import Any
 from ksana.domain.items import QUEUES
 from ksana.domain.queries import ErrorGroup, QueueCounts
 from ksana.domain.times import from_micros, to_micros
-from ksana.stores.sql.statements import COUNT_DEAD_ITEMS, COUNT_HELD, COUNT_QUEUED, DEAD_BY_ERROR
+from ksana.stores.sql.item_statements import COUNT_DEAD_ITEMS, COUNT_HELD, COUNT_QUEUED, DEAD_BY_ERROR
 from ksana.stores.sql.tx import Tx
 
 _ALL = dict(zip(("first", "last"), QUEUES, strict=True))

@@ -10,15 +10,11 @@ from ksana.domain.queries import Counts, FireRecord
 from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import Reason, State
 from ksana.domain.times import from_micros, to_micros
+from ksana.stores.sql.attempt_rows import attempt_from_row, attempt_row_from_last
 from ksana.stores.sql.claiming import BY_PRIORITY
-from ksana.stores.sql.rows import (
-    Row,
-    attempt_from_row,
-    attempt_row_from_last,
-    instant_or_none,
-    job_from_row,
-    run_from_row,
-)
+from ksana.stores.sql.job_rows import job_from_row
+from ksana.stores.sql.rows import Row, instant_or_none
+from ksana.stores.sql.run_rows import run_from_row
 from ksana.stores.sql.statements import (
     ATTEMPTS_OF_RUN,
     COUNT_DEAD,

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ksana.domain.jobs import Job
 from ksana.domain.queries import JobQuery, JobSort, Page, RunQuery, RunSort
 from ksana.domain.runs import Run
+from ksana.domain.states import FINAL
 from ksana.domain.times import to_micros
-from ksana.stores.sql.rows import job_from_row, run_from_row
-from ksana.stores.sql.statements import RUNS, Statement
+from ksana.stores.sql.job_rows import job_from_row
+from ksana.stores.sql.paging import count, page
+from ksana.stores.sql.run_rows import run_from_row
+from ksana.stores.sql.statements import JOB_COLUMNS, JOB_SOURCE
+from ksana.stores.sql.tables import RUNS
 from ksana.stores.sql.tx import Tx
-
-
-class _Where:
-    """Conditions that all must hold, with their values."""
-
-    def __init__(self, *conditions: str) -> None:
-        self._conditions = list(conditions)
-        self.values: dict[str, Any] = {}
-
-    def add(self, condition: str, **values: Any) -> None:
-        self._conditions.append(condition)
-        self.values.update(values)
-
-    def __str__(self) -> str:
-        return f" WHERE {' AND '.join(self._conditions)}" if self._conditions else ""
-
+from ksana.stores.sql.where import Where
 
 _NULLABLE = frozenset({"c.next_fire_at", "r.ended_at"})
 
@@ -40,31 +27,24 @@ _JOB_SORTS = {
 
 async def find_jobs(tx: Tx, query: JobQuery) -> Page[Job]:
     where = _job_conditions(query)
-    source = f"FROM ksana_jobs j JOIN ksana_cursors c ON c.job_id = j.id{where}"
-    total = await tx.rows(Statement(f"SELECT COUNT(*) {source}"), **where.values)
-    rows = await tx.rows(
-        Statement(
-            f"SELECT j.id, j.definition, j.version, c.next_slot_at, c.next_fire_at {source}"
-            f" ORDER BY {_order(_JOB_SORTS[query.sort], 'j.id', query.descending)} LIMIT :limit OFFSET :offset"
-        ),
-        **where.values,
-        limit=query.limit,
-        offset=query.offset,
-    )
-    return Page([job_from_row(row) for row in rows], total[0][0])
+    total = await count(tx, JOB_SOURCE, where)
+    order = _order(_JOB_SORTS[query.sort], "j.id", query.descending)
+    rows = await page(tx, JOB_COLUMNS, JOB_SOURCE, where, order, query)
+    return Page([job_from_row(row) for row in rows], total)
 
 
-def _order(column: str, key: str, descending: bool) -> str:
-    """Sort by a column, then by the key; what has no value comes last, whichever way the list runs."""
+def _order(column: str, key: str, descending: bool, *, is_whole: bool = False) -> str:
+    """Sort by a column, then by the key; what has no value comes last, whichever way the list runs. If there is no such
+    thing, the list `is_whole`."""
     direction = "DESC" if descending else "ASC"
     if column == key:
         return f"{key} {direction}"
-    empty_last = f"CASE WHEN {column} IS NULL THEN 1 ELSE 0 END, " if column in _NULLABLE else ""
+    empty_last = f"CASE WHEN {column} IS NULL THEN 1 ELSE 0 END, " if column in _NULLABLE and not is_whole else ""
     return f"{empty_last}{column} {direction}, {key} {direction}"
 
 
-def _job_conditions(query: JobQuery) -> _Where:
-    where = _Where("j.deleted_at IS NULL")
+def _job_conditions(query: JobQuery) -> Where:
+    where = Where("j.deleted_at IS NULL")
     if query.surface is not None:
         where.add("j.surface = :surface", surface=query.surface)
     if query.name:
@@ -88,23 +68,24 @@ _RUN_COLUMNS = ", ".join(f"r.{name}" for name in RUNS.names)
 
 async def find_runs(tx: Tx, query: RunQuery) -> Page[Run]:
     where = _run_conditions(query)
-    total = await tx.rows(Statement(f"SELECT COUNT(*) FROM ksana_runs r{where}"), **where.values)
+    source = "FROM ksana_runs r" if query.subject is None else "FROM ksana_runs r {by_subject}"
+    total = await count(tx, source, where) if query.counted else None
     if query.before_id is not None:
         where.add("r.id < :before_id", before_id=query.before_id)
-    rows = await tx.rows(
-        Statement(
-            f"SELECT {_RUN_COLUMNS} FROM ksana_runs r{where}"
-            f" ORDER BY {_order(_RUN_SORTS[query.sort], 'r.id', query.descending)} LIMIT :limit OFFSET :offset"
-        ),
-        **where.values,
-        limit=query.limit,
-        offset=query.offset,
-    )
-    return Page([run_from_row(row) for row in rows], total[0][0])
+    if query.after_id is not None:
+        where.add("r.id > :after_id", after_id=query.after_id)
+    order = _order(_RUN_SORTS[query.sort], "r.id", query.descending, is_whole=_are_over(query))
+    rows = await page(tx, _RUN_COLUMNS, source, where, order, query)
+    return Page([run_from_row(row) for row in rows], len(rows) if total is None else total)
 
 
-def _run_conditions(query: RunQuery) -> _Where:
-    where = _Where()
+def _are_over(query: RunQuery) -> bool:
+    """Whether only runs are asked for that have ended."""
+    return bool(query.states) and query.states <= FINAL
+
+
+def _run_conditions(query: RunQuery) -> Where:
+    where = Where()
     if query.surface is not None:
         where.add("r.surface = :surface", surface=query.surface)
     if query.job_id is not None:
@@ -124,6 +105,8 @@ def _run_conditions(query: RunQuery) -> _Where:
         where.add("r.queue = :queue", queue=query.queue)
     if query.steps:
         where.add("r.step IN (:steps*)", steps=sorted(query.steps))
+    if query.subject is not None:
+        where.add("r.subject = :subject", subject=query.subject)
     if query.holder is not None:
         where.add("r.holder = :holder", holder=query.holder)
     if query.error:
@@ -135,10 +118,15 @@ def _run_conditions(query: RunQuery) -> _Where:
             "EXISTS (SELECT 1 FROM ksana_jobs j WHERE j.id = r.job_id AND {position}(j.folded_name, :job_name) > 0)",
             job_name=query.job_name.casefold(),
         )
+    at = "COALESCE(r.ended_at, r.due_at)"
+    if _are_over(query):
+        # Said aloud, because the index of what has ended holds nothing else.
+        where.add("r.ended_at IS NOT NULL")
+        at = "r.ended_at"
     if query.since is not None:
-        where.add("COALESCE(r.ended_at, r.due_at) >= :since", since=to_micros(query.since))
+        where.add(f"{at} >= :since", since=to_micros(query.since))
     if query.until is not None:
-        where.add("COALESCE(r.ended_at, r.due_at) < :until", until=to_micros(query.until))
+        where.add(f"{at} < :until", until=to_micros(query.until))
     if query.planned_since is not None:
         where.add("COALESCE(r.slot_at, r.created_at) >= :planned_since", planned_since=to_micros(query.planned_since))
     if query.planned_until is not None:

@@ -1,4 +1,5 @@
-"""Every statement of the SQL family, named, with one line of purpose.
+"""The statements of the SQL family, named, with one line of purpose. Those of items, of what governs them and of walks
+through whole tables have files of their own.
 
 `:name` is a value, `IN (:name*)` a list of values, `{word}` the dialect's spelling.
 """
@@ -7,21 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-
-class Table(NamedTuple):
-    """A table as far as bulk writing goes: its columns with what they hold ("int", "text", "bytes")."""
-
-    name: str
-    columns: tuple[tuple[str, str], ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(name for name, _ in self.columns)
-
-    def only(self, *names: str) -> Table:
-        """The same table with some of its columns."""
-        held = dict(self.columns)
-        return Table(self.name, tuple((name, held[name]) for name in names))
+from ksana.stores.sql.tables import ATTEMPTS, CURSORS, DUE_COLUMNS, RUNS, Table
 
 
 class Statement(NamedTuple):
@@ -31,71 +18,15 @@ class Statement(NamedTuple):
     selects: Table | None = None
 
 
-def _table(name: str, columns: str) -> Table:
-    pairs = (column.split(":") for column in columns.split())
-    return Table(name, tuple((column, kind) for column, kind in pairs))
-
-
-JOBS = _table(
-    "ksana_jobs",
-    "id:int surface:text ref:text name:text folded_name:text kind:text enabled:int version:int definition:bytes"
-    " created_at:int updated_at:int deleted_at:int",
-)
-TAGS = _table("ksana_tags", "tag:text job_id:int")
-CURSORS = _table("ksana_cursors", "job_id:int version:int slot_limit:int next_slot_at:int next_fire_at:int")
-RUNS = _table(
-    "ksana_runs",
-    "id:int job_id:int job_version:int surface:text kind:text queue:text made_by:text slot_at:int state:text epoch:int"
-    " attempt:int priority:int due_at:int node_id:int created_at:int started_at:int"
-    " reason:text failures:int reclaims:int deadline_at:int ended_at:int error:text callback_token:text parent_id:int"
-    " step:text input:bytes holder:text",
-)
-FRESH_RUNS = RUNS.only(*RUNS.names[:16])
-"""What a new run nearly always says; the columns after these have the schema's defaults until something happens."""
-
-DUE_COLUMNS = RUNS.only(
-    *("id", "job_id", "job_version", "surface", "kind", "queue", "made_by", "slot_at", "state", "epoch", "attempt"),
-    *("priority", "due_at", "created_at", "started_at", "failures", "reclaims", "callback_token", "parent_id", "step"),
-    "input",
-)
-"""What a claim needs to know of a run; the other columns it sets itself."""
-
-LAST_ATTEMPTS = Table("ksana_runs", (("id", "int"), ("last_attempt", "text")))
-"""The attempt that ended a run, if it is nothing but numbers and a line of text, is told in the run's own row."""
-
-ATTEMPTS = _table(
-    "ksana_attempts",
-    "run_id:int epoch:int number:int node_id:int started_at:int ended_at:int verdict:text timed_out:int code:int"
-    " error:text result:bytes",
-)
-EXCHANGES = _table(
-    "ksana_exchanges",
-    "run_id:int epoch:int head:bytes request_body:bytes response_body:bytes",
-)
-KEPT = _table("ksana_kept", "run_id:int artifact:bytes checkpoint:bytes")
-CHAINS = _table("ksana_chains", "run_id:int stamp:int")
-GAPS = _table("ksana_gaps", "job_id:int from_at:int to_at:int slots:int reason:text recorded_at:int")
-TAKEN = _table("ksana_taken", "node_id:int run_id:int epoch:int")
-MINUTES = _table(
-    "ksana_minutes",
-    "minute_at:int kind:text state:text runs:int busy_ms:int late_ms:int",
-)
-IDEMPOTENCY = _table(
-    "ksana_idempotency",
-    "scope:text idem_key:text fingerprint:bytes status:int body:bytes created_at:int",
-)
-KEYS = _table("ksana_keys", "id:text name:text digest:bytes scopes:text created_at:int revoked_at:int")
-SEQUENCES = _table("ksana_sequences", "name:text next_id:int")
-
 _RUN = ", ".join(RUNS.names)
-_JOB = "j.id, j.definition, j.version, c.next_slot_at, c.next_fire_at"
-_JOB_FROM = "FROM ksana_jobs j JOIN ksana_cursors c ON c.job_id = j.id"
-_ATTEMPT = ", ".join([*(f"a.{name}" for name in ATTEMPTS.names), "e.head, e.request_body, e.response_body"])
-_ATTEMPT_FROM = "FROM ksana_attempts a LEFT JOIN ksana_exchanges e ON e.run_id = a.run_id AND e.epoch = a.epoch"
-_LAST_ATTEMPT = "r.id, r.last_attempt, e.head, e.request_body, e.response_body"
+JOB_COLUMNS = "j.id, j.definition, j.version, c.next_slot_at, c.next_fire_at"
+JOB_SOURCE = "FROM ksana_jobs j JOIN ksana_cursors c ON c.job_id = j.id"
+ATTEMPT_COLUMNS = ", ".join([*(f"a.{name}" for name in ATTEMPTS.names), "e.head, e.request_body, e.response_body"])
+ATTEMPT_SOURCE = "FROM ksana_attempts a LEFT JOIN ksana_exchanges e ON e.run_id = a.run_id AND e.epoch = a.epoch"
+LAST_ATTEMPT_COLUMNS = "r.id, r.last_attempt, e.head, e.request_body, e.response_body"
 _IF_SMALL = "CASE WHEN LENGTH(e.request_body) + LENGTH(e.response_body) <= :most_bytes THEN e."
 _SMALL_BODIES = f"e.head, {_IF_SMALL}request_body END, {_IF_SMALL}response_body END"
-_LAST_ATTEMPT_FROM = "FROM ksana_runs r LEFT JOIN ksana_exchanges e ON e.run_id = r.id AND e.epoch = r.epoch - 1"
+LAST_ATTEMPT_SOURCE = "FROM ksana_runs r LEFT JOIN ksana_exchanges e ON e.run_id = r.id AND e.epoch = r.epoch - 1"
 
 PING = Statement("SELECT 1")
 
@@ -107,7 +38,7 @@ READ_IDENTITY = Statement("SELECT value FROM ksana_identity WHERE one = 1")
 
 # Jobs
 
-JOBS_BY_ID = Statement(f"SELECT {_JOB} {_JOB_FROM} WHERE j.id IN (:ids*)")
+JOBS_BY_ID = Statement(f"SELECT {JOB_COLUMNS} {JOB_SOURCE} WHERE j.id IN (:ids*)")
 LOCK_CURSORS = Statement(
     "SELECT job_id, version, slot_limit, next_slot_at FROM ksana_cursors {by_key} WHERE job_id IN (:ids*)"
     " ORDER BY job_id {for_update}"
@@ -171,7 +102,7 @@ ENDED_AS_TOLD = Statement(
     " AND last_attempt = told.value"
 )
 LAST_ATTEMPTS_OF_RUNS = Statement(
-    f"SELECT {_LAST_ATTEMPT} {_LAST_ATTEMPT_FROM} WHERE r.id IN (:ids*) AND r.last_attempt IS NOT NULL"
+    f"SELECT {LAST_ATTEMPT_COLUMNS} {LAST_ATTEMPT_SOURCE} WHERE r.id IN (:ids*) AND r.last_attempt IS NOT NULL"
 )
 FORGET_LAST_ATTEMPTS = Statement("UPDATE ksana_runs {by_key} SET last_attempt = NULL WHERE id IN (:ids*)")
 DUE_RUNS = Statement(
@@ -228,38 +159,6 @@ RESTING_RUNS_FOLLOW = Statement(
     " AND state IN ('WAITING', 'SCHEDULED', 'RETRYING')"
 )
 
-# Items of the queue
-
-_DUE_ITEMS = (
-    f"SELECT {', '.join(RUNS.names)} FROM ksana_runs {{by_ready}} WHERE {{ready}} AND queue = :queue"
-    " AND priority = :priority AND due_at <= :now"
-)
-DUE_ITEMS = Statement(f"{_DUE_ITEMS} ORDER BY due_at, id LIMIT :limit {{skip_locked}}", RUNS)
-DUE_ITEMS_OF_TYPES = Statement(
-    f"{_DUE_ITEMS} AND step IN (:types*) ORDER BY due_at, id LIMIT :limit {{skip_locked}}", RUNS
-)
-PULL_ITEMS = Statement(
-    "UPDATE ksana_runs {by_key} SET state = 'RUNNING', reason = NULL, epoch = epoch + 1, attempt = attempt + 1,"
-    " node_id = NULL, holder = :holder, deadline_at = :until, started_at = COALESCE(started_at, :now)"
-    " WHERE id IN (:ids*)"
-)
-_PULLED = "queue >= :first AND queue < :last"
-COUNT_QUEUED = Statement(
-    "SELECT queue, COUNT(*), SUM(CASE WHEN due_at <= :now THEN 1 ELSE 0 END), MIN(due_at) FROM ksana_runs {by_ready}"
-    f" WHERE {{ready}} AND {_PULLED} GROUP BY queue"
-)
-COUNT_HELD = Statement(
-    # Whoever holds an item holds it until some instant.
-    "SELECT queue, COUNT(*) FROM ksana_runs {by_deadline} WHERE deadline_at > 0 AND state = 'RUNNING'"
-    f" AND {_PULLED} GROUP BY queue"
-)
-_DEAD = f"FROM ksana_runs {{by_ended}} WHERE state = 'DEAD_LETTER' AND ended_at IS NOT NULL AND {_PULLED}"
-COUNT_DEAD_ITEMS = Statement(f"SELECT queue, COUNT(*) {_DEAD} GROUP BY queue")
-DEAD_BY_ERROR = Statement(
-    f"SELECT queue, error, COUNT(*), MIN(ended_at), MAX(ended_at), MAX(id) {_DEAD} GROUP BY queue, error"
-    " ORDER BY 3 DESC, queue, error LIMIT :limit"
-)
-
 # Families
 
 LOCK_CHAINS = Statement(
@@ -271,6 +170,9 @@ STAMP_CHAINS = Statement(
     "UPDATE ksana_chains c SET stamp = :stamp FROM (SELECT run_id, stamp FROM ksana_chains WHERE run_id IN (:ids*)"
     " ORDER BY run_id FOR UPDATE) old WHERE c.run_id = old.run_id RETURNING c.run_id, old.stamp"
 )
+REPLACE_STAMP = Statement(
+    "UPDATE ksana_chains {by_key} SET stamp = :stamp WHERE run_id = :run_id AND stamp = :known_stamp"
+)
 CHILD_STATES = Statement("SELECT id, parent_id, state FROM ksana_runs WHERE parent_id IN (:ids*)")
 CHILDREN = Statement(f"SELECT {_RUN} FROM ksana_runs WHERE parent_id = :parent_id ORDER BY id")
 LOCK_CHILDREN = Statement(f"SELECT {_RUN} FROM ksana_runs WHERE parent_id = :parent_id ORDER BY id {{for_update}}")
@@ -279,6 +181,31 @@ ADMIT_STEPS = Statement(
     "UPDATE ksana_runs {by_key} SET state = 'SCHEDULED', reason = NULL, epoch = epoch + 1, due_at = :now"
     " WHERE id IN (:ids*) AND state = 'WAITING'"
 )
+# Let in and claimed at once: two moves in one, told as the runs stood between them.
+_HANDED = {"epoch": "epoch - 1", "attempt": "attempt - 1"}
+_TO_HAND = {"epoch": "epoch + 1", "due_at": ":due_at"}
+_HAND_OVER = (
+    "UPDATE ksana_runs {by_key} SET state = 'RUNNING', reason = NULL, epoch = epoch + 2, attempt = attempt + 1,"
+    " due_at = :due_at, node_id = :node_id, deadline_at = NULL, error = '', started_at = COALESCE(started_at, :now)"
+    " WHERE id IN (:ids*)"
+)
+_MAY_BE_HANDED = "state = 'WAITING' AND queue IN (:queues*)"
+_RETURNING_HANDED = f"RETURNING {', '.join(_HANDED.get(name, name) for name in DUE_COLUMNS.names)}"
+HAND_OVER_STEPS = Statement(f"{_HAND_OVER} AND {_MAY_BE_HANDED} {_RETURNING_HANDED}")
+PASS_ON = Statement(
+    # A whole turn in one step, which is a transaction by itself: all of it or, if anything is not as expected, nothing.
+    "WITH family AS (UPDATE ksana_chains SET stamp = :stamp WHERE run_id = :parent_id AND stamp = :known_stamp"
+    f" AND (SELECT COUNT(*) FROM ksana_runs WHERE id IN (:ids*) AND {_MAY_BE_HANDED}) = :count RETURNING run_id),"
+    f" ended AS (UPDATE ksana_runs SET {_ENDED}, last_attempt = :told WHERE id = :run_id AND epoch = :epoch"
+    " AND EXISTS (SELECT 1 FROM family) RETURNING id)"
+    f" {_HAND_OVER} AND {_MAY_BE_HANDED} AND EXISTS (SELECT 1 FROM ended) {_RETURNING_HANDED}"
+)
+STEPS_TO_HAND_OVER = Statement(
+    # The same in two steps, where a change cannot tell what it found.
+    f"SELECT {', '.join(_TO_HAND.get(name, name) for name in DUE_COLUMNS.names)} FROM ksana_runs {{by_key}}"
+    f" WHERE id IN (:ids*) AND {_MAY_BE_HANDED} ORDER BY id {{for_update}}"
+)
+HAND_OVER_LOCKED_STEPS = Statement(_HAND_OVER)
 SKIP_STEPS = Statement(
     "UPDATE ksana_runs {by_key} SET state = 'SKIPPED', reason = 'dependency', epoch = epoch + 1, ended_at = :now"
     " WHERE id IN (:ids*) AND state = 'WAITING'"
@@ -308,17 +235,17 @@ LAST_RUN_IDS_IN = Statement(
     " ORDER BY r.slot_at DESC LIMIT 1)"
     " FROM ksana_jobs j WHERE j.id IN (:ids*)"
 )
-ATTEMPTS_OF_RUN = Statement(f"SELECT {_ATTEMPT} {_ATTEMPT_FROM} WHERE a.run_id = :run_id ORDER BY a.epoch")
+ATTEMPTS_OF_RUN = Statement(f"SELECT {ATTEMPT_COLUMNS} {ATTEMPT_SOURCE} WHERE a.run_id = :run_id ORDER BY a.epoch")
 LAST_ATTEMPT_OF_RUN = Statement(
-    f"SELECT {_LAST_ATTEMPT} {_LAST_ATTEMPT_FROM} WHERE r.id = :run_id AND r.last_attempt IS NOT NULL"
+    f"SELECT {LAST_ATTEMPT_COLUMNS} {LAST_ATTEMPT_SOURCE} WHERE r.id = :run_id AND r.last_attempt IS NOT NULL"
 )
 NEWEST_ATTEMPTS = Statement(
-    f"SELECT {', '.join(f'a.{name}' for name in ATTEMPTS.names)}, {_SMALL_BODIES} {_ATTEMPT_FROM}"
+    f"SELECT {', '.join(f'a.{name}' for name in ATTEMPTS.names)}, {_SMALL_BODIES} {ATTEMPT_SOURCE}"
     # One step into the index per attempt; said as NOT EXISTS it is a join with the whole table.
     " WHERE a.run_id IN (:ids*) AND a.epoch = (SELECT MAX(n.epoch) FROM ksana_attempts n WHERE n.run_id = a.run_id)"
 )
 NEWEST_ATTEMPTS_TOLD = Statement(
-    f"SELECT r.id, r.last_attempt, {_SMALL_BODIES} {_LAST_ATTEMPT_FROM}"
+    f"SELECT r.id, r.last_attempt, {_SMALL_BODIES} {LAST_ATTEMPT_SOURCE}"
     " WHERE r.id IN (:ids*) AND r.last_attempt IS NOT NULL"
 )
 FIRED_SLOTS = Statement(
@@ -421,62 +348,3 @@ TAKE_IDENTITY = Statement("UPDATE ksana_identity SET value = :value WHERE one = 
 RAISE_ROLLED = Statement("UPDATE ksana_rolled SET until_at = :until WHERE one = 1 AND until_at < :until")
 JOBS_PRESENT = Statement("SELECT id FROM ksana_jobs WHERE id IN (:ids*)")
 ATTEMPTS_PRESENT = Statement("SELECT run_id, epoch FROM ksana_attempts WHERE run_id IN (:ids*)")
-
-
-class Leg(NamedTuple):
-    """One stretch of a walk: how large the next rows are, in bytes, and the rows themselves."""
-
-    weigh: Statement
-    read: Statement
-
-
-class Walk(NamedTuple):
-    """A table from end to end by its key, whose columns `onward` takes as :key0, :key1 …
-
-    One leg per column, from the rows that differ only in the last one to those that differ in the first: every
-    database finds each in its index, which none of them does for a comparison of all columns at once.
-    """
-
-    start: Leg
-    onward: tuple[Leg, ...]
-    size: Statement
-    last: Statement
-
-
-def _walk(shown: str, source: str, keys: tuple[str, ...], large: tuple[str, ...], only: tuple[str, ...] = ()) -> Walk:
-    weight = " + ".join(["0", *(f"COALESCE(LENGTH({column}), 0)" for column in large)])
-
-    def leg(depth: int, *conditions: str) -> Leg:
-        where = _where(*only, *conditions)
-        rest = f"{source}{where} ORDER BY {', '.join(keys[depth:])} LIMIT :limit"
-        return Leg(Statement(f"SELECT {weight} {rest}"), Statement(f"SELECT {shown} {rest}"))
-
-    same = [f"{key} = :key{depth}" for depth, key in enumerate(keys)]
-    return Walk(
-        leg(0),
-        tuple(leg(depth, *same[:depth], f"{keys[depth]} > :key{depth}") for depth in reversed(range(len(keys)))),
-        Statement(f"SELECT COUNT(*) {source}{_where(*only)}"),
-        Statement(f"SELECT {', '.join(keys)} {source}{_where(*only)} ORDER BY {' DESC, '.join(keys)} DESC LIMIT 1"),
-    )
-
-
-def _where(*conditions: str) -> str:
-    return f" WHERE {' AND '.join(conditions)}" if conditions else ""
-
-
-def walk(table: Table, *keys: str, large: tuple[str, ...] = ()) -> Walk:
-    """All of a table by its key; `large` names the columns that may hold much."""
-    return _walk(", ".join(table.names), f"FROM {table.name}", keys, large)
-
-
-WALK_JOBS = _walk(_JOB, _JOB_FROM, ("j.id",), ("j.definition",))
-WALK_ATTEMPTS = _walk(
-    _ATTEMPT, _ATTEMPT_FROM, ("a.run_id", "a.epoch"), ("a.error", "a.result", "e.request_body", "e.response_body")
-)
-WALK_LAST_ATTEMPTS = _walk(
-    _LAST_ATTEMPT,
-    _LAST_ATTEMPT_FROM,
-    ("r.id",),
-    ("r.last_attempt", "e.request_body", "e.response_body"),
-    only=("r.last_attempt IS NOT NULL",),
-)

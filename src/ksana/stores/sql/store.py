@@ -2,43 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from ksana.domain.alerts import Alert, AlertQuery
 from ksana.domain.archive import Exported, Extent, Section
+from ksana.domain.audit import AuditEntry, AuditQuery
 from ksana.domain.callbacks import CallbackRecord, Heard, Progress
+from ksana.domain.changes import JobChange, Settlement
+from ksana.domain.claims import Claim, Claimed, Fired, Turn
 from ksana.domain.errors import StoreUnavailable
 from ksana.domain.fires import DueJob, Fire
-from ksana.domain.foresight import Births, Foreseen, Prospect
+from ksana.domain.foresight import Births, Foreseen, Prospect, Sight
+from ksana.domain.handing_out import Pulled
 from ksana.domain.idempotency import IdempotencyRecord
 from ksana.domain.items import Enqueued, Pull
 from ksana.domain.jobs import Job
 from ksana.domain.keys import StoredKey
+from ksana.domain.limits import QueueSettings
 from ksana.domain.moves import Kept, Move
-from ksana.domain.ports import Claim, Claimed, Fired, Heartbeat, JobChange, NodeInfo, Retention, Sight, Turn
+from ksana.domain.nodes import Heartbeat, NodeInfo
+from ksana.domain.objects import GovernedObject, ObjectQuery
 from ksana.domain.queries import Counts, ErrorGroup, FireRecord, JobQuery, Minute, Page, QueueCounts, RunQuery
+from ksana.domain.retention import Retention
 from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import State
 from ksana.domain.steering import Steer
 from ksana.domain.times import to_micros
 from ksana.stores.sql import (
     archive,
+    audit,
     callbacks,
     families,
     firing,
     foreseen,
     jobs,
     kept,
+    limits,
     migrate,
     nodes,
+    objects,
     outbox,
     pulling,
     queues,
     reading,
+    relays,
     search,
     sequences,
+    settling,
     slots,
     turns,
     upkeep,
@@ -47,14 +59,8 @@ from ksana.stores.sql.catalog import Catalog
 from ksana.stores.sql.families import Families
 from ksana.stores.sql.moving import prepare
 from ksana.stores.sql.rows import key_from_row, key_to_row, record_from_row
-from ksana.stores.sql.statements import (
-    ALL_KEYS,
-    IDEMPOTENT_ANSWER,
-    KEYS,
-    PING,
-    READ_IDENTITY,
-    REVOKE_KEY,
-)
+from ksana.stores.sql.statements import ALL_KEYS, IDEMPOTENT_ANSWER, PING, READ_IDENTITY, REVOKE_KEY
+from ksana.stores.sql.tables import KEYS
 from ksana.stores.sql.tx import Database, Step
 
 T = TypeVar("T")
@@ -68,11 +74,12 @@ class SqlStore:
         self._read = database.read
         self._catalog = Catalog()
         self._families = Families()
+        self._set_queues: set[str] = set()
         self.parallelism = database.parallelism
 
-    async def _write(self, step: Step[T]) -> T:
+    async def _write(self, step: Step[T], write: Callable[[Step[T]], Awaitable[T]] | None = None) -> T:
         try:
-            return await self._database.write(step)
+            return await (write or self._database.write)(step)
         except StoreUnavailable:
             # On a store with one writer this step may have read what another did in the same, now undone, commit.
             self._catalog.forget()
@@ -147,6 +154,12 @@ class SqlStore:
         hooks: Sequence[str] = (),
     ) -> Turn:
         prepared = prepare(moves)
+        leg = relays.leg_of(prepared, claim, alerts)
+        if leg is not None and relays.may_pass_on(self._families, leg):
+            step = leg
+            passed = await self._write(lambda tx: relays.pass_on(tx, self._families, step), self._database.single)
+            if passed is not None:
+                return turns.told(passed, claim)
         rows = await self._write(
             lambda tx: turns.turn(tx, self._catalog, self._families, prepared, claim, alerts, hooks)
         )
@@ -155,8 +168,30 @@ class SqlStore:
     async def enqueue(self, new: Sequence[Enqueued]) -> list[int]:
         return await self._write(lambda tx: pulling.enqueue(tx, new))
 
-    async def pull(self, pull: Pull) -> list[Run]:
-        return await self._write(lambda tx: pulling.pull(tx, pull))
+    async def pull(self, pull: Pull) -> Pulled:
+        return await self._write(lambda tx: pulling.pull(tx, self._set_queues, pull))
+
+    async def settle(self, settlement: Settlement) -> list[tuple[Move, Job | None]]:
+        rounds = settling.in_rounds(settlement.moves)
+        return await self._write(lambda tx: settling.settle(tx, self._catalog, self._families, rounds, settlement))
+
+    async def get_objects(self, subjects: Iterable[str]) -> dict[str, GovernedObject]:
+        return await self._read(lambda tx: objects.get_objects(tx, subjects))
+
+    async def find_objects(self, query: ObjectQuery) -> Page[GovernedObject]:
+        return await self._read(lambda tx: objects.find_objects(tx, query))
+
+    async def queue_settings(self) -> list[QueueSettings]:
+        return await self._read(limits.queue_settings)
+
+    async def set_queue(self, settings: QueueSettings, entry: AuditEntry) -> None:
+        await self._write(lambda tx: limits.set_queue(tx, settings, entry))
+
+    async def add_audit(self, entries: Sequence[AuditEntry]) -> None:
+        await self._write(lambda tx: audit.add_audit(tx, entries))
+
+    async def find_audit(self, query: AuditQuery) -> Page[AuditEntry]:
+        return await self._read(lambda tx: audit.find_audit(tx, query))
 
     async def queue_counts(self, now: datetime) -> list[QueueCounts]:
         return await self._read(lambda tx: queues.queue_counts(tx, now))

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from ksana.domain.alerts import Alert
+from ksana.domain.claims import Claim, Claimed, Turn
 from ksana.domain.jobs import Job
 from ksana.domain.moves import Move
-from ksana.domain.ports import Claim, Claimed, Turn
 from ksana.domain.runs import Run
 from ksana.domain.states import State
 from ksana.stores.sql.catalog import Catalog
 from ksana.stores.sql.families import Families, move
 from ksana.stores.sql.moving import Moves
 from ksana.stores.sql.outbox import keep_alerts
-from ksana.stores.sql.rows import Row, claimed_from_rows
-from ksana.stores.sql.statements import DUE_COLUMNS, JOB_VERSIONS
+from ksana.stores.sql.rows import Row
+from ksana.stores.sql.run_rows import claimed_from_rows
+from ksana.stores.sql.statements import JOB_VERSIONS
+from ksana.stores.sql.tables import DUE_COLUMNS
 from ksana.stores.sql.tx import Tx
 
 
@@ -39,11 +43,16 @@ async def turn(
     alerts: Sequence[Alert] = (),
     hooks: Sequence[str] = (),
 ) -> TurnRows:
-    lost, admitted, followed = await move(tx, catalog, families, moves, hooks)
+    lost, admitted, followed, rows = await move(tx, catalog, families, moves, hooks, claim)
     if alerts and (kept := [alert for alert in alerts if alert.run_id not in lost]):
         await keep_alerts(tx, kept)
-    rows = await tx.claim(claim) if claim is not None else []
+    if claim is not None and not (claim.for_followers and admitted == len(rows) and not moves.branches):
+        rows = [*rows, *await tx.claim(_rest_of(claim, len(rows)))]
     return TurnRows(lost, admitted, rows, await _jobs_of(tx, catalog, rows) if rows else {}, followed)
+
+
+def _rest_of(claim: Claim, count: int) -> Claim:
+    return msgspec.structs.replace(claim, limit=claim.limit - count) if count else claim
 
 
 def told(rows: TurnRows, claim: Claim | None) -> Turn:

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
-from ksana.domain.ports import Claim
+from ksana.domain.claims import Claim
 from ksana.stores.sql.dialects import Dialect
 from ksana.stores.sql.rows import Row
-from ksana.stores.sql.statements import Statement, Table
+from ksana.stores.sql.statements import Statement
+from ksana.stores.sql.tables import Table
 
 T = TypeVar("T")
 
 Told = dict[int, tuple[Any, ...] | None]
-"""Runs with what the row of each is to tell of the attempt that ended it, as rows.last_attempt_of puts it."""
+"""Runs with what the row of each is to tell of the attempt that ended it, as attempt_rows.last_attempt_of puts it."""
+
+
+class Relay(NamedTuple):
+    """The end of a step with what follows from it, if the family's stamp is still the known one: a new stamp, and heirs
+    that are let in and claimed. `ended` has what `end` is given."""
+
+    parent_id: int
+    known_stamp: int
+    stamp: int
+    told: Told
+    epoch: int
+    ended: dict[str, Any]
+    heirs: list[int]
+    claim: Claim
 
 
 class Tx(Protocol):
@@ -52,6 +67,16 @@ class Tx(Protocol):
         """Take the next due runs; answer their rows as they were before, with the columns of DUE_COLUMNS."""
         ...
 
+    async def hand_over(self, run_ids: Sequence[int], due_at: int, claim: Claim) -> list[Row]:
+        """Let steps in that wait and claim them at once, as far as they are of the claim's queues; answer their rows as
+        `claim` would."""
+        ...
+
+    async def pass_on(self, relay: Relay) -> list[Row] | None:
+        """Carry a relay out and answer the rows of the heirs as `claim` would; None if the stamp or the epoch no longer
+        stands, and then nothing was changed but the stamp."""
+        ...
+
     async def stamp(self, run_ids: Sequence[int], stamp: int) -> list[tuple[Any, ...]]:
         """Lock the chains of these runs, as far as they are chains, and leave a new stamp; answer (run, old stamp)."""
         ...
@@ -83,6 +108,10 @@ class Database(Protocol):
 
     async def write(self, step: Step[T]) -> T:
         """Run the step in a transaction of its own and commit it. StoreUnavailable if the database is out of reach."""
+        ...
+
+    async def single(self, step: Step[T]) -> T:
+        """The same for a step that calls nothing but `pass_on`, and that once."""
         ...
 
     async def read(self, step: Step[T]) -> T:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 
 from ksana.domain.items import SCOPE
-from ksana.domain.ports import Retention
 from ksana.domain.queries import Minute
+from ksana.domain.retention import Retention
 from ksana.domain.states import FINAL, State
 from ksana.domain.times import to_micros
+from ksana.stores.sql.audit import forget_audit
 from ksana.stores.sql.callbacks import forget_callbacks
 from ksana.stores.sql.kept import forget_kept
+from ksana.stores.sql.limits import forget_buckets
 from ksana.stores.sql.nodes import forget_lapsed_nodes
 from ksana.stores.sql.outbox import forget_alerts
 from ksana.stores.sql.rows import minute_from_row
@@ -25,12 +27,12 @@ from ksana.stores.sql.statements import (
     ENDED_BY_MINUTE,
     FIRST_ENDED,
     LOCK_ROLLED,
-    MINUTES,
     OLD_RUNS,
     ROLLED_MINUTES,
     ROLLED_UNTIL,
     SET_ROLLED,
 )
+from ksana.stores.sql.tables import MINUTES
 from ksana.stores.sql.tx import Tx
 
 _MINUTE = 60_000_000
@@ -53,6 +55,8 @@ async def prune(tx: Tx, retention: Retention) -> int:
     await forget_alerts(tx, retention.before)
     await tx.run(DROP_GAPS, before=before)
     await tx.run(DROP_IDEMPOTENCY, before=before, kept=SCOPE)
+    await forget_audit(tx, retention.before)
+    await forget_buckets(tx, retention.now)
     await forget_lapsed_nodes(tx, retention.now)
     return len(gone)
 

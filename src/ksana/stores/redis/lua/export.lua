@@ -32,6 +32,12 @@ elseif section == 'kept' then
     return (artifact and '1' or '0') .. (checkpoint and '1' or '0')
       .. struct.pack('<I4', #(artifact or '')) .. (artifact or '') .. (checkpoint or '')
   end
+elseif section == 'audit' then
+  names = by_score('audit:order')
+  fetch = function(name) return call('HGET', 'audit', name) end
+elseif section == 'objects' then
+  names = by_key('objects:order')
+  fetch = function(name) return call('HGET', 'objects', (string.gsub(name, '%z', '/', 1))) end
 else
   names = by_key(section .. ':order')
   fetch = function(name) return call('HGET', section, name) end

@@ -1,4 +1,5 @@
--- before, now, limit -> whether there is more to forget of gaps, answers and alerts; lapsed nodes go, too
+-- before, now, limit -> whether there is more to forget of gaps, answers, alerts and the audit; buckets that are no longer
+-- busy and lapsed nodes go, too
 
 local before, now, limit = take(), take_number(), take()
 local more = 0
@@ -27,6 +28,8 @@ each('alerts:ended', function(key)
   stand_alert(key, shown_as, hook, call('HGET', 'alerts', key), leave)
   unshelve('alerts', key)
 end)
+each('audit:at', forget_entry)
+call('ZREMRANGEBYSCORE', 'buckets', '-inf', plain(now))
 
 local nodes = call('HGETALL', 'nodes')
 for index = 1, #nodes, 2 do

@@ -42,6 +42,8 @@ local function forget(run)
   if is_set(run.flags, HAS_TOKEN) then call('HDEL', 'tokens', token_of(run)) end
   if run.job >= 0 and run.slot ~= NONE then leave('slots:' .. plain(run.job), run.name) end
   if run.parent >= 0 then leave('children:' .. plain(run.parent), run.name) end
+  local subject = subject_of(run)
+  if subject then leave('about:' .. subject, run.name) end
   forget_attempts(run)
   forget_callbacks(run)
   leave('kept', run.name)

@@ -78,6 +78,23 @@ function restore.records()
   return keep_answer(take_answer())
 end
 
+function restore.objects()
+  local object = {subject = take(), key = take(), due = take(), value = take()}
+  if call('HEXISTS', 'objects', object.subject) == 1 then return false end
+  put_object(object)
+  return true
+end
+
+function restore.queues()
+  return call('HSETNX', 'settings', take(), take()) == 1
+end
+
+function restore.audit()
+  local id, at, value = take(), take(), take()
+  pass_over('audit', tonumber(id))
+  return keep_entry(id, at, value)
+end
+
 local new = 0
 for _ = 1, count do
   if restore[section]() then new = new + 1 end

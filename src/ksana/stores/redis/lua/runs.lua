@@ -4,7 +4,7 @@ local HEAD = '<c1c1i8i4i8i8i8i8i8i8i8i8i8i8i8Bc1Bi4i4I2I2I2I4B'
 local MOVING = '<c1c1i8i4i8i8i8i8'
 -- Where in a value things stand, counted from 1.
 local EPOCH_AT, MOVING_LENGTH, ID_AT, DUE_AT, FLAGS_AT, TAIL_LENGTH_AT, NAME_AT = 3, 46, 55, 63, 105, 120, 125
-local HAS_INPUT, HAS_TOKEN, HAS_STEP, HAS_HOLDER = 1, 2, 4, 8
+local HAS_INPUT, HAS_TOKEN, HAS_STEP, HAS_HOLDER, HAS_SUBJECT = 1, 2, 4, 8, 16
 local MINUTE = 60000000
 -- Unfinished, and not waiting to be let in.
 local UNDER_WAY = {S = true, R = true, Y = true, C = true, P = true}
@@ -63,9 +63,9 @@ local function moved_value(run, keeps_error)
   return head .. string.sub(run.value, MOVING_LENGTH + 1, keeps_error and -1 or run.error - 1)
 end
 
--- What a run has beside: its token, its step and its holder, one after the other.
+-- What a run has beside: its token, its step, its holder and, if it has one, its subject, one after the other.
 local function beside(run)
-  return string.match(string.sub(run.value, run.tail, run.error - 1), '^(%Z*)%z(%Z*)%z(%Z*)$')
+  return string.match(string.sub(run.value, run.tail, run.error - 1), '^(%Z*)%z(%Z*)%z(%Z*)%z?(%Z*)$')
 end
 
 local function token_of(run)
@@ -74,6 +74,12 @@ end
 
 local function is_set(flags, flag)
   return math.floor(flags / flag) % 2 == 1
+end
+
+local function subject_of(run)
+  if not is_set(run.flags, HAS_SUBJECT) then return nil end
+  local _, _, _, subject = beside(run)
+  return subject
 end
 
 local function append_run(list, run, value)
@@ -187,6 +193,11 @@ local function stand(run, place, stays_in_job)
     if place == enter then register('holders', node) end
   end
   if run.deadline ~= NONE then place('deadlines', name, plain(run.deadline)) end
+  if state == 'R' and run.kind == ITEM then
+    local subject = subject_of(run)
+    place('out:' .. run.queue, name, name)
+    if subject then place('out:' .. run.queue .. '\0' .. subject, name, name) end
+  end
 end
 
 -- Slots taken by this very script, which the sets do not show yet.
@@ -212,6 +223,8 @@ local function add_run(value, input)
     enter('children:' .. plain(run.parent), run.name, run.name)
     stale[plain(run.parent)] = true
   end
+  local subject = subject_of(run)
+  if subject then enter('about:' .. subject, run.name, run.name) end
   register('surfaces', run.surface)
   stand(run, enter)
   return run

@@ -1,0 +1,1 @@
+"""A server with one sample for each way to schedule, against a target of its own: nothing leaves the machine."""

@@ -1,0 +1,16 @@
+"""Retention: what a store may forget."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+
+class Retention(msgspec.Struct, frozen=True):
+    """What may be forgotten at `now`: runs that ended before `before`, except the newest `keep_last` of each job."""
+
+    now: datetime
+    before: datetime
+    keep_last: int
+    limit: int

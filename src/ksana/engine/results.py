@@ -1,0 +1,38 @@
+"""Results: what came of the runs a node holds, on its way to the store."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+
+import msgspec
+
+from ksana.domain.claims import Claimed
+from ksana.domain.jobs import Job
+from ksana.domain.moves import Move, hand_back
+from ksana.domain.policies import OnUncertain
+from ksana.domain.runs import Attempt
+
+Result = tuple[Move, Job | None]
+
+
+def handed_back(claimed: Claimed, on_uncertain: OnUncertain, now: datetime) -> Result:
+    """A run that this node gives up."""
+    moved = hand_back(claimed.run, on_uncertain, now)
+    return Move(claimed.run.epoch, moved, frees_slot=moved.ended_at is not None), claimed.job
+
+
+def without_baggage(result: Result) -> Result | None:
+    """The same without its attempt, for a store that choked on it; None if it has none."""
+    move, job = result
+    if (attempt := move.attempt) is None:
+        return None
+    said = f"the outcome ({attempt.verdict}) could not be stored; see the log of the node"
+    run = msgspec.structs.replace(move.run, error=said)
+    return Move(move.epoch, run, None, move.frees_slot, move.taken_from), job
+
+
+def overtaken(results: Iterable[Result], lost: Collection[int]) -> list[Attempt]:
+    """The attempts that ended after the callback for their runs had come."""
+    late = [move.attempt for move, _ in results if move.run.id in lost and move.run.callback_token is not None]
+    return [attempt for attempt in late if attempt is not None]

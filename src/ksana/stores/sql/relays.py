@@ -1,0 +1,77 @@
+"""Passing on: the only step under way of a chain ends, and the steps that waited for it go to whoever ended it.
+
+What follows is foreseen from the chain in memory and written in one go, on condition that the family still stands
+under the stamp by which it is known. Where it is not so simple nothing is done, and the turn goes its usual way.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ksana.domain.alerts import Alert
+from ksana.domain.claims import Claim
+from ksana.domain.runs import Run
+from ksana.domain.states import State
+from ksana.stores.sql.families import FEW, Families, Known
+from ksana.stores.sql.move_rows import Change
+from ksana.stores.sql.moving import Moves, ended_as
+from ksana.stores.sql.turns import TurnRows
+from ksana.stores.sql.tx import Relay, Told, Tx
+
+_NOBODY: frozenset[int] = frozenset()
+
+
+class Leg(NamedTuple):
+    """The success of one step, which its own row tells and which leaves nothing else to be written."""
+
+    run: Run
+    parent_id: int
+    change: Change
+    told: Told
+    claim: Claim
+
+
+def leg_of(moves: Moves, claim: Claim | None, alerts: Sequence[Alert]) -> Leg | None:
+    """These moves as a leg, if they are one."""
+    if claim is None or not claim.for_followers or len(moves.tried) != 1 or alerts:
+        return None
+    [move] = moves.tried.values()
+    [(change, told)] = moves.alike
+    run = move.run
+    if run.state is not State.SUCCESS or run.parent_id is None or run.job_id is not None or not change.is_told:
+        return None
+    if moves.exchanges or moves.taken or moves.kept or moves.inputs:
+        return None
+    return Leg(run, run.parent_id, change, told, claim)
+
+
+def may_pass_on(families: Families, leg: Leg) -> bool:
+    """Whether it looks simple. The family may be moving at this very moment, so only `pass_on` knows for certain."""
+    return bool(_heirs(families.known(leg.parent_id), leg))
+
+
+def _heirs(known: Known | None, leg: Leg) -> list[int]:
+    if known is None:
+        return []
+    heirs = known.chain.heirs(leg.run.id - known.first)
+    return [known.first + place for place in heirs] if len(heirs) <= min(FEW, leg.claim.limit) else []
+
+
+async def pass_on(tx: Tx, families: Families, leg: Leg) -> TurnRows | None:
+    """End a step and hand its heirs over; None if it is not so simple, and then nothing has changed but the stamp."""
+    known, change = families.known(leg.parent_id), leg.change
+    heirs = _heirs(known, leg)
+    if known is None or not heirs:
+        return None
+    stamp = secrets.randbits(62)
+    relay = Relay(leg.parent_id, known.stamp, stamp, leg.told, change.epoch, ended_as(change), heirs, leg.claim)
+    rows = await tx.pass_on(relay)
+    if rows is None:
+        return None
+    known.chain.ended([(leg.run.id - known.first, leg.run.state)])
+    known.chain.advance()
+    families.take(leg.parent_id, known.stamp)
+    families.keep(leg.parent_id, Known(stamp, known.first, known.chain))
+    return TurnRows(_NOBODY, len(heirs), rows, {}, [])

@@ -1,0 +1,183 @@
+"""Runs to rows and back, and due runs to what a claim makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from ksana.domain.policies import Priority
+from ksana.domain.runs import Run, Trigger
+from ksana.domain.states import Reason, State
+from ksana.domain.times import from_micros, to_micros
+from ksana.stores.sql.rows import Row, micros_or_none
+
+_STATES = {state.value: state for state in State}
+_REASONS: dict[str | None, Reason | None] = {None: None} | {reason.value: reason for reason in Reason}
+_TRIGGERS = {trigger.value: trigger for trigger in Trigger}
+_PRIORITIES = {priority.value: priority for priority in Priority}
+
+
+# `_value_` is what an enum's `value` answers, without the detour that makes it the dearest part of a row.
+
+
+def run_to_row(run: Run) -> tuple[Any, ...]:
+    return (
+        run.id,
+        run.job_id,
+        run.job_version,
+        run.surface,
+        run.kind,
+        run.queue,
+        run.trigger._value_,
+        None if run.slot_at is None else to_micros(run.slot_at),
+        run.state._value_,
+        run.epoch,
+        run.attempt,
+        run.priority._value_,
+        to_micros(run.due_at),
+        run.node_id,
+        to_micros(run.created_at),
+        None if run.started_at is None else to_micros(run.started_at),
+        None if run.reason is None else run.reason._value_,
+        run.failures,
+        run.reclaims,
+        micros_or_none(run.deadline_at),
+        micros_or_none(run.ended_at),
+        run.error,
+        run.callback_token,
+        run.parent_id,
+        run.step,
+        run.input,
+        run.holder,
+        run.subject,
+    )
+
+
+FRESH = (None, 0, 0, None, None, "", None, None, None, None, None, None)
+"""The end of the row of a run to which nothing has happened yet."""
+
+
+def run_from_row(row: Row) -> Run:
+    (
+        id,
+        job_id,
+        job_version,
+        surface,
+        kind,
+        queue,
+        made_by,
+        slot_at,
+        state,
+        epoch,
+        attempt,
+        priority,
+        due_at,
+        node_id,
+        created_at,
+        started_at,
+        reason,
+        failures,
+        reclaims,
+        deadline_at,
+        ended_at,
+        error,
+        callback_token,
+        parent_id,
+        step,
+        input,
+        holder,
+        subject,
+    ) = row
+    return Run(
+        id=id,
+        job_id=job_id,
+        job_version=job_version,
+        surface=surface,
+        kind=kind,
+        queue=queue,
+        trigger=_TRIGGERS[made_by],
+        slot_at=None if slot_at is None else from_micros(slot_at),
+        state=_STATES[state],
+        reason=_REASONS[reason],
+        epoch=epoch,
+        attempt=attempt,
+        failures=failures,
+        reclaims=reclaims,
+        priority=_PRIORITIES[priority],
+        due_at=from_micros(due_at),
+        deadline_at=None if deadline_at is None else from_micros(deadline_at),
+        node_id=node_id,
+        created_at=from_micros(created_at),
+        started_at=None if started_at is None else from_micros(started_at),
+        ended_at=None if ended_at is None else from_micros(ended_at),
+        error=error,
+        callback_token=callback_token,
+        parent_id=parent_id,
+        step=step,
+        input=input,
+        holder=holder,
+        subject=subject,
+    )
+
+
+def claimed_from_rows(rows: Iterable[Row], node_id: int, now: datetime) -> list[Run]:
+    """What Event.CLAIM makes of due runs, built in one go."""
+    # Runs that come due together mostly have their instants in common.
+    known: dict[int, datetime] = {}
+
+    def instant(micros: int) -> datetime:
+        found = known.get(micros)
+        if found is None:
+            found = known[micros] = from_micros(micros)
+        return found
+
+    return [
+        Run(
+            id=id,
+            job_id=job_id,
+            job_version=job_version,
+            surface=surface,
+            kind=kind,
+            queue=queue,
+            trigger=_TRIGGERS[made_by],
+            slot_at=None if slot_at is None else instant(slot_at),
+            state=State.RUNNING,
+            epoch=epoch + 1,
+            attempt=attempt + 1,
+            failures=failures,
+            reclaims=reclaims,
+            priority=_PRIORITIES[priority],
+            due_at=instant(due_at),
+            node_id=node_id,
+            created_at=instant(created_at),
+            started_at=now if started_at is None else instant(started_at),
+            callback_token=callback_token,
+            parent_id=parent_id,
+            step=step,
+            input=input,
+        )
+        for (
+            id,
+            job_id,
+            job_version,
+            surface,
+            kind,
+            queue,
+            made_by,
+            slot_at,
+            _,
+            epoch,
+            attempt,
+            priority,
+            due_at,
+            created_at,
+            started_at,
+            failures,
+            reclaims,
+            callback_token,
+            parent_id,
+            step,
+            input,
+        ) in rows
+    ]

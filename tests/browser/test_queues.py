@@ -1,0 +1,57 @@
+"""Queues: an item that died is found by its error and put back."""
+
+import re
+
+import pytest
+from playwright.async_api import expect
+
+from tests.browser.conftest import Visiting
+from tests.cli.nodes import Node
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def bury(node: Node, queue: str, *to: str) -> list[str]:
+    """Items that a worker gave up."""
+    items = [{"queue": queue, "type": "welcome", "payload": {"to": one}, "max_attempts": 1} for one in to]
+    await node.call("POST", "/scheduler/jobs/batch", {"jobs": items})
+    _, pulled = await node.call("POST", "/scheduler/jobs/pull", {"queue": queue, "worker_id": "w", "limit": 10})
+    buried = [item["job_id"] for item in pulled["jobs"]]
+    for each in buried:
+        await node.call("POST", f"/scheduler/jobs/{each}/fail", {"error": "no such address"})
+    return buried
+
+
+async def test_dead_letters_are_put_back_by_what_they_died_of(node: Node, visiting: Visiting) -> None:
+    buried = await bury(node, "mail", "nobody", "noone")
+    assert len(buried) == 2
+    visit = await visiting(node)
+    page = await visit.go("queues?queue=mail&show=dead")
+    groups = page.get_by_role("table", name="Dead letters by error")
+    group = groups.get_by_role("row", name=re.compile("no such address"))
+    await expect(group.get_by_role("cell", name="2", exact=True)).to_be_visible()
+    await visit.button("Redrive…", group).click()
+    asked = page.get_by_role("dialog", name="Redrive dead letters")
+    await expect(asked).to_contain_text("2 dead letters would be put back.")
+    await visit.button("Redrive 2", asked).click()
+    await expect(page.get_by_text("Redrive: 2 of 2")).to_be_visible()
+    await expect(page.get_by_text("No dead letters")).to_be_visible()
+    queue = page.get_by_role("table", name="Queues").get_by_role("row", name=re.compile("^mail"))
+    await expect(queue.get_by_role("cell", name="2", exact=True).first).to_be_visible()
+    _, pulled = await node.call("POST", "/scheduler/jobs/pull", {"queue": "mail", "worker_id": "w", "limit": 10})
+    assert sorted(item["job_id"] for item in pulled["jobs"]) == sorted(buried)
+
+
+async def test_an_item_is_enqueued_by_hand_and_its_queue_paused(node: Node, visiting: Visiting) -> None:
+    await bury(node, "sms", "nobody")
+    visit = await visiting(node)
+    page = await visit.go("queues?queue=sms")
+    queue = page.get_by_role("table", name="Queues").get_by_role("row", name=re.compile("^sms"))
+    await visit.button("Actions for sms", queue).click()
+    await page.get_by_role("menuitem", name="Pause").click()
+    asked = page.get_by_role("dialog", name="Pause queue “sms”?")
+    await asked.get_by_label("Reason").fill("the gateway is down")
+    await visit.button("Pause", asked).click()
+    await expect(queue).to_contain_text("the gateway is down")
+    _, seen = await node.call("GET", "/api/v2/queues")
+    assert [each["paused"] for each in seen["items"] if each["queue"] == "sms"] == [True]

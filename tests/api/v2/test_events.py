@@ -206,24 +206,22 @@ async def test_what_another_node_does_is_seen(world: World) -> None:
     other = await world.store.join("other", world.clock.time, timedelta(hours=1))
     assert other.id != world.engine.runner.node_id
     async with listening(world.app, "topics=run,job") as ear:
-        await world.engine.lookout.run_once()
+        await settled(world)
         # Done behind the back of this node: none of its observers hears of it.
         run = await _triggered_elsewhere(world, job["id"])
-        await world.engine.lookout.run_once()
-        heard = await ear.event()
-        assert (heard.name, heard.data["id"], heard.data["patch"]["job_name"]) == ("run", run, "far")
+        seen = await heard(world, ear)
+        assert (seen.name, seen.data["id"], seen.data["patch"]["job_name"]) == ("run", run, "far")
 
 
 async def test_what_ended_on_another_node_is_seen(world: World) -> None:
     run = await world.run(await world.job("far"))
     await world.store.join("other", world.clock.time, timedelta(hours=1))
     async with listening(world.app, "topics=run") as ear:
-        await world.engine.lookout.run_once()
+        await settled(world)
         with _unheard(world):
             await world.engine.runs.cancel(run["id"])
-        await world.engine.lookout.run_once()
-        heard = await ear.event()
-        assert (heard.data["id"], heard.data["patch"]["state"]) == (run["id"], "CANCELED")
+        seen = await heard(world, ear)
+        assert (seen.data["id"], seen.data["patch"]["state"]) == (run["id"], "CANCELED")
 
 
 async def test_more_from_another_node_than_can_be_told_is_a_reason_to_look_again(
@@ -233,15 +231,10 @@ async def test_more_from_another_node_than_can_be_told_is_a_reason_to_look_again
     job = await world.job("far")
     await world.store.join("other", world.clock.time, timedelta(hours=1))
     async with listening(world.app, "topics=run") as ear:
-        await world.engine.lookout.run_once()
-        told: list[str] = []
-        # It looks by itself as well, and may do so between two of them.
-        while "resync" not in told and len(told) < 20:
-            for _ in range(3):
-                await _triggered_elsewhere(world, job["id"])
-            await world.engine.lookout.run_once()
-            told.append((await ear.event()).name)
-        assert told[-1] == "resync"
+        await settled(world)
+        for _ in range(3):
+            await _triggered_elsewhere(world, job["id"])
+        assert (await heard(world, ear)).name == "resync"
 
 
 async def test_who_comes_back_is_told_what_another_node_did_meanwhile(world: World) -> None:

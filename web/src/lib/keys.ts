@@ -1,6 +1,6 @@
 /** Keys of the keyboard: pages say what they listen to, and `?` lists it. */
 import { signal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Key } from './i18n';
 
 export interface Shortcut {
@@ -22,7 +22,8 @@ const isPressing = (event: KeyboardEvent): boolean =>
 export function useKey(keys: string, what: Key, act: (event: KeyboardEvent) => void, isOn = true): void {
   const latest = useRef(act);
   latest.current = act;
-  useEffect(() => {
+  // With the drawing, not after it: whoever sees a row may press a key at once.
+  useLayoutEffect(() => {
     if (!isOn) return;
     const entry = { keys, what };
     shortcuts.value = [...shortcuts.peek(), entry];

@@ -1,6 +1,6 @@
 /** Dialogs with a focus trap, toasts, and the states every page has: loading, empty, error, offline. */
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, Offline } from '../lib/api';
 import { asked, toasts, unsay, wordsOf } from '../lib/feedback';
 import { t } from '../lib/i18n';
@@ -19,7 +19,7 @@ interface DialogProps {
 export function Dialog({ title, onClose, children, size = 'small' }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
     // The browser would begin with the button that closes.

@@ -1,6 +1,6 @@
 /** A table of things: sorting and paging in the URL, links, selection with shift, j/k/enter/x. */
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { number, t, tn } from '../lib/i18n';
 import { useKey } from '../lib/keys';
 import { navigate, param, setQuery } from '../lib/router';
@@ -47,7 +47,7 @@ export function Table<T>({ label, columns, rows, rowKey, href, selected, onSelec
   const anchor = useRef(-1);
   const body = useRef<HTMLTableSectionElement>(null);
   const count = rows?.length ?? 0;
-  useEffect(() => setAt((old) => Math.min(old, count - 1)), [count]);
+  useLayoutEffect(() => setAt((old) => Math.min(old, count - 1)), [count]);
 
   // By steps, not to a row: held down, a key comes again before the last step is drawn.
   const step = (by: number): void => setAt((old) => Math.max(0, Math.min(count - 1, old + by)));

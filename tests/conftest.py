@@ -30,7 +30,7 @@ _SERVERS = pytest.StashKey[Servers]()
 _BROWSER = pytest.StashKey[Found]()
 _WORKER_INPUT = "ksana_servers"
 _REDIS_NUMBERS = itertools.count(1)
-_SLOW = ("tests/chaos/", "tests/engine/test_anything_may_happen.py")
+_SLOW = ("tests/chaos/", "tests/engine/test_anything_may_happen.py", "tests/api/test_openapi_is_honest.py")
 
 
 class Handed(msgspec.Struct, frozen=True):

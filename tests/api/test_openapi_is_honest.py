@@ -12,18 +12,16 @@ import pytest
 import schemathesis
 from schemathesis.checks import not_a_server_error
 from schemathesis.generation.modes import GenerationMode
+from schemathesis.schemas import BaseSchema
 from schemathesis.specs.openapi.checks import (
     negative_data_rejection,
     positive_data_acceptance,
     response_schema_conformance,
     status_code_conformance,
 )
-from starlette.types import Receive, Scope, Send
 
-from ksana.api.kit import build_app
-from ksana.domain.idempotency import IdempotencyRecord
-from tests.api.kit.honesty import random_requests, schema_of
-from tests.api.v2.world import VERSION, World, open_world, surfaces
+from tests.api.kit.honesty import schema_of, try_all
+from tests.api.v2.world import World, open_world
 from tests.services.loop import LoopThread
 
 # What these refuse is not all said by a schema: names of zones, fields to sort by, configs, keys used before, versions.
@@ -80,38 +78,20 @@ async def _stocked(stack: AsyncExitStack, path: Path) -> World:
     return world
 
 
-class _Stage:
-    """Where the app will stand: tests are collected from its description before there is a store to run on."""
-
-    def __init__(self) -> None:
-        self.app = build_app(surfaces(), None, idempotency=NoAnswers(), version=VERSION)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.app(scope, receive, send)
-
-
-class NoAnswers:
-    async def find(self, scope: str, key: str) -> IdempotencyRecord | None:
-        return None
-
-
-stage = _Stage()
-# A stream of events has no end that schemathesis would wait for.
-schema = schema_of(stage).exclude(operation_id="v2_events")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def on_stage() -> Iterator[None]:
+@pytest.fixture(scope="module")
+def described() -> Iterator[BaseSchema]:
     with tempfile.TemporaryDirectory() as folder, LoopThread() as loop:
         stack = AsyncExitStack()
-        stage.app = loop.run(_stocked(stack, Path(folder) / "ksana.db")).app
-        yield
+        # A stream of events has no end that schemathesis would wait for.
+        yield schema_of(loop.run(_stocked(stack, Path(folder) / "ksana.db")).app).exclude(operation_id="v2_events")
         loop.run(stack.aclose())
 
 
-@schema.parametrize()
-@random_requests(2)
-def test_the_app_does_what_its_description_says(case: schemathesis.Case[Any]) -> None:
+def test_the_app_does_what_its_description_says(described: BaseSchema) -> None:
+    try_all(described, _check, random=2)
+
+
+def _check(case: schemathesis.Case[Any]) -> None:
     checks: list[Any] = [
         not_a_server_error,
         response_schema_conformance,

@@ -5,21 +5,19 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 import schemathesis
 from schemathesis.checks import not_a_server_error
 from schemathesis.generation.modes import GenerationMode
+from schemathesis.schemas import BaseSchema
 from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
-from ksana.api import chains as surfaces
-from ksana.api.kit import build_app
-from ksana.domain.idempotency import IdempotencyRecord
 from tests.api.chains.conftest import ManyChains
 from tests.api.chains.world import HANGS, NO, Chains, work
-from tests.api.kit.honesty import random_requests, schema_of
+from tests.api.kit.honesty import schema_of, try_all
 from tests.services.loop import LoopThread
 
 STOCK: Final = 4
@@ -48,8 +46,14 @@ async def test_the_description_is_where_springdoc_has_it(chains: Chains) -> None
     assert (page.status, page.headers["location"]) == (302, "docs")
 
 
-async def _stocked(worlds: ManyChains) -> tuple[ASGIApp, list[str]]:
+class Stage(NamedTuple):
     """An app in which the first chains exist, with runs in many states."""
+
+    app: ASGIApp
+    runs: list[str]
+
+
+async def _stocked(worlds: ManyChains) -> Stage:
     chains = await worlds.create()
     chains.says("a", NO, HANGS, NO)
     runs = []
@@ -57,43 +61,28 @@ async def _stocked(worlds: ManyChains) -> tuple[ASGIApp, list[str]]:
         made = await chains.chain([work("a"), work("b", "a")], schedule="@yearly", enabled=n != 2, maxConcurrency=9)
         if made["enabled"]:
             runs.append(await chains.start(made))
-    return chains.app, runs
-
-
-class _Stage:
-    """Where the app will stand: tests are collected from its description before there is a store to run on."""
-
-    def __init__(self) -> None:
-        self.app: ASGIApp = build_app([surfaces.surface()], None, idempotency=_NoAnswers(), version="1")
-        self.runs: list[str] = []
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.app(scope, receive, send)
-
-
-class _NoAnswers:
-    async def find(self, scope: str, key: str) -> IdempotencyRecord | None:
-        return None
-
-
-stage = _Stage()
-schema = schema_of(stage)
+    return Stage(chains.app, runs)
 
 
 @pytest.fixture(scope="module")
-def on_stage() -> Iterator[None]:
+def stage() -> Iterator[Stage]:
     with tempfile.TemporaryDirectory() as folder, LoopThread() as loop:
         worlds = ManyChains(f"sqlite:///{folder}/ksana.db")
-        stage.app, stage.runs = loop.run(_stocked(worlds))
-        yield
+        yield loop.run(_stocked(worlds))
         loop.run(worlds.close())
 
 
-@pytest.mark.usefixtures("on_stage")
-@schema.parametrize()
-@random_requests(2)
-def test_the_surface_does_what_its_description_says(case: schemathesis.Case[Any]) -> None:
+@pytest.fixture(scope="module")
+def described(stage: Stage) -> BaseSchema:
+    return schema_of(stage.app, surface="chains")
+
+
+def test_the_surface_does_what_its_description_says(described: BaseSchema, stage: Stage) -> None:
     """J-8, J-75: whatever comes in, the answer is of the described shape, and never a fault of ours."""
+    try_all(described, lambda case: _check(case, stage), random=2)
+
+
+def _check(case: schemathesis.Case[Any], stage: Stage) -> None:
     is_good = case.meta is not None and case.meta.generation.mode is GenerationMode.POSITIVE
     if is_good:
         # Ids that are drawn would never be some that exist, nor would a text be a dag.

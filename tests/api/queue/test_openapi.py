@@ -10,16 +10,15 @@ import pytest
 import schemathesis
 from schemathesis.checks import not_a_server_error
 from schemathesis.generation.modes import GenerationMode
+from schemathesis.schemas import BaseSchema
 from schemathesis.specs.openapi.checks import (
     negative_data_rejection,
     response_schema_conformance,
     status_code_conformance,
 )
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
-from ksana.api import queue as surfaces
-from ksana.api.kit import build_app
-from tests.api.kit.honesty import random_requests, schema_of
+from tests.api.kit.honesty import schema_of, try_all
 from tests.api.queue.conftest import ManyQueues
 from tests.services.loop import LoopThread
 
@@ -38,34 +37,20 @@ async def _stocked(worlds: ManyQueues) -> ASGIApp:
     return queue.app
 
 
-class _Stage:
-    """Where the app will stand: tests are collected from its description before there is a store to run on."""
-
-    def __init__(self) -> None:
-        self.app: ASGIApp = build_app([surfaces.surface()], None, version="1")
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.app(scope, receive, send)
-
-
-stage = _Stage()
-schema = schema_of(stage)
-
-
 @pytest.fixture(scope="module")
-def on_stage() -> Iterator[None]:
+def described() -> Iterator[BaseSchema]:
     with tempfile.TemporaryDirectory() as folder, LoopThread() as loop:
         worlds = ManyQueues(f"sqlite:///{folder}/ksana.db")
-        stage.app = loop.run(_stocked(worlds))
-        yield
+        yield schema_of(loop.run(_stocked(worlds)), surface="queue")
         loop.run(worlds.close())
 
 
-@pytest.mark.usefixtures("on_stage")
-@schema.parametrize()
-@random_requests(1)
-def test_the_surface_does_what_its_description_says(case: schemathesis.Case[Any]) -> None:
+def test_the_surface_does_what_its_description_says(described: BaseSchema) -> None:
     """S-12: whatever comes in, the answer is of the described shape, and never a fault of ours."""
+    try_all(described, _check, random=1)
+
+
+def _check(case: schemathesis.Case[Any]) -> None:
     checks: list[Any] = [not_a_server_error, response_schema_conformance, status_code_conformance]
     if case.meta is not None and case.meta.generation.mode is GenerationMode.POSITIVE:
         # An id that is drawn would never be one that exists.

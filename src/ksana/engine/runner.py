@@ -70,7 +70,10 @@ class Runner:
         self._lineage = lineage
         self._attempts = Attempts(targets, contexts, steps, token_ttl)
         self._teller = Teller(observers)
-        self._places = Places(clock, self._teller.started, self._attempts.make, self._tell_pump, capacity)
+        attempts = self._attempts
+        self._places = Places(
+            clock, self._teller.started, attempts.make, self._tell_pump, capacity, begin=attempts.begin
+        )
         self._health = health
         self._batch = batch
         self._fill = max(1, min(batch, capacity // store.parallelism))
@@ -399,7 +402,9 @@ class Runner:
         self._accepting = False
         self._hand_back(self._places.waiting, OnUncertain.RETRY)
         self._wake.set()
-        await ended(self._clock, self._places.at_work, limit)
+        resting = asyncio.create_task(self._places.come_to_rest())
+        await ended(self._clock, [resting], limit)
+        resting.cancel()
         self._hand_back(list(self._places.held.values()))
         self._wake.set()
 

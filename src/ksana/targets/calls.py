@@ -76,7 +76,8 @@ class Call:
         self._patience = _Patience()
         self._call = function.call
         # Copied, because the config is shared by all attempts and a function may change what it is given.
-        args, kwargs = _copied(config.get("args", [])), _copied(config.get("kwargs", {}))
+        args, kwargs = config.get("args"), config.get("kwargs")
+        args, kwargs = _copied(args) if args else [], _copied(kwargs) if kwargs else {}
         self._args, self._kwargs = function.arguments(args, kwargs, context)
         self._max_bytes = max_bytes
 

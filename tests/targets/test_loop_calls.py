@@ -24,11 +24,11 @@ class Desk:
             self.tasks.append(asyncio.current_task())
             return await function(number)
 
-        self._target = PythonTarget({"it": watched})
+        self.target = PythonTarget({"it": watched})
 
     def begin(self, number: int, **said: Any) -> Begun:
         config = {"function": "it", "args": [number]}
-        begun = self._target.begin(attempt_context(**said), config, self.told.append)
+        begun = self.target.begin(attempt_context(**said), config, self.told.append)
         assert not isinstance(begun, Outcome)
         return begun
 
@@ -149,3 +149,15 @@ async def test_one_whose_time_is_up_may_still_be_given_up_while_it_tidies_up() -
     await rounds()
     assert [(outcome.verdict, outcome.timed_out) for outcome in desk.told] == [(Verdict.RETRY, True)]
     other.give_up()
+
+
+async def test_a_target_that_closes_tells_of_what_it_has_not_begun() -> None:
+    async def answer(number: int) -> int:
+        return number
+
+    desk = Desk(answer)
+    desk.begin(1)
+    await desk.target.close()
+    await rounds()
+    assert [outcome.verdict for outcome in desk.told] == [Verdict.RETRY]
+    assert desk.tasks == []

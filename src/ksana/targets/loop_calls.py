@@ -15,7 +15,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from ksana.domain.durations import format_duration
-from ksana.domain.outcomes import Outcome
+from ksana.domain.outcomes import Outcome, Verdict
 from ksana.engine.resuming import Resumed
 from ksana.targets.alarms import Alarms
 from ksana.targets.calls import Call, timed_out
@@ -42,7 +42,9 @@ class LoopCalls:
         return one
 
     async def close(self) -> None:
-        """Cancel what is under way, and leave it the time to tidy up."""
+        """Cancel what is under way, and leave it the time to tidy up; what has not begun does not begin any more."""
+        while self._line:
+            self._line.popleft().end(Outcome(Verdict.RETRY, error="the target was closed before the function began"))
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -103,14 +105,14 @@ class LoopCall:
         self._alarms.set(self, self.call.seconds)
 
     def end(self, outcome: Outcome | None) -> None:
-        """The function has returned; what it says after its time counts for nothing."""
+        """The function has returned, or is cut off. What it says after its time counts for nothing."""
         if self._grace is not None:
             self._grace.cancel()
             self._say(self._late())
-        elif not self.is_over:
+        elif outcome is not None and not self.is_over:
             if self._task is not None:
                 self._alarms.clear(self, self.call.seconds)
-            self._say(self._late() if outcome is None else outcome)
+            self._say(outcome)
         self.is_over = True
 
     def ring(self) -> None:

@@ -56,7 +56,8 @@ def in_lots(moves: Iterable[Move]) -> tuple[Lots, list[Move]]:
 
 def _alike(move: Move) -> Alike | None:
     """What the lot of a move goes by; None if it is not the end by success of a node's attempt at a run of a job.
-    Whoever made an attempt at an epoch had claimed the run at that epoch, so it is known how the run stood."""
+    Whoever made an attempt at an epoch had claimed the run at that epoch, so it is known how the run stood; and success
+    changes nothing else about it (`moves.advance`)."""
     run, attempt = move.run, move.attempt
     if run.state is not State.SUCCESS or attempt is None or attempt.exchange is not None:
         return None

@@ -16,7 +16,7 @@ from ksana.domain.steering import Family, Steer
 from ksana.domain.times import to_micros
 from ksana.stores.redis.attempt_values import attempt_to_parts
 from ksana.stores.redis.catalog import Catalog
-from ksana.stores.redis.ends import Lots, in_lots, lots_args
+from ksana.stores.redis.ends import in_lots, lots_args
 from ksana.stores.redis.families import Families, Follow, Told, alerts_for, ended_children, with_jobs
 from ksana.stores.redis.governed_values import entries_args, objects_args
 from ksana.stores.redis.link import Link
@@ -45,27 +45,20 @@ class Turns:
         if ended_children(move.run for move in tried):
             return await self._turn_families(tried, claim, alerts, hooks)
         lots, others = in_lots(tried)
-        if not lots or (turn := await self._turn_plain(lots, others, claim, alerts)) is None:
-            turn = await self._turn_plain({}, tried, claim, alerts)
-        assert turn is not None
-        return turn
-
-    async def _turn_plain(
-        self, lots: Lots, tried: list[Move], claim: Claim | None, alerts: Sequence[Alert]
-    ) -> Turn | None:
-        """A turn that means nothing for families; None if a run of a lot is not what it was taken for, and nothing was
-        done."""
-        with fitting():
-            # No stamps, no need for all to count, nothing that follows.
-            args = [0, 0, *lots_args(lots), *moves_args(tried), 0, 0, *alerts_args(alerts), *_claim_args(claim)]
-        reply = await self._link.run(TURN, *args)
-        if reply[0] == b"touched":
-            return None
+        while True:
+            with fitting():
+                # No stamps, no need for all to count, nothing that follows.
+                args = [0, 0, *lots_args(lots), *moves_args(others), 0, 0, *alerts_args(alerts), *_claim_args(claim)]
+            reply = await self._link.run(TURN, *args)
+            if reply[0] != b"touched":
+                break
+            # A run of a lot is not what it was taken for. Nothing was done yet, and now each is tried by itself.
+            lots, others = {}, tried
         late, admitted, claimed, versions, _ = _done(reply)
         lost = frozenset[int]()
         if late:
             behind = set(late)
-            counted = {move.run.id for index, move in enumerate(tried) if index not in behind}
+            counted = {move.run.id for index, move in enumerate(others) if index not in behind}
             counted.update(move.run.id for lot in lots.values() for move in lot)
             lost = frozenset(move.run.id for move in tried) - counted
         return Turn(lost, await self._claimed(claimed, versions), admitted)

@@ -18,6 +18,7 @@ from ksana.domain.queries import RunQuery
 from ksana.domain.states import State
 from ksana.engine.clock import SystemClock
 from ksana.engine.engine import Engine, EngineOptions
+from ksana.process import collect_at_ease
 from ksana.stores.open import open_store
 from ksana.targets.python import PythonTarget
 
@@ -28,7 +29,8 @@ _SUCCEEDED = RunQuery(states=frozenset({State.SUCCESS}), limit=1)
 
 @asynccontextmanager
 async def engine_on(url: str, functions: Mapping[str, Callable[..., Any]], threads: int) -> AsyncIterator[Engine]:
-    """An engine that has not begun to work, on an empty store."""
+    """An engine that has not begun to work, on an empty store, in a process that is like a server's."""
+    collect_at_ease()
     prefix = f"ksana_bench_{secrets.token_hex(6)}"
     store = open_store(f"{url}?prefix={prefix}")
     await store.open()

@@ -26,6 +26,7 @@ from ksana.domain.runs import Run
 from ksana.domain.states import State
 from ksana.engine.clock import SystemClock
 from ksana.engine.engine import Engine, EngineOptions
+from ksana.process import collect_at_ease
 from ksana.stores.open import open_store
 from ksana.targets.builtin import NoopTarget
 
@@ -35,6 +36,7 @@ _SUCCEEDED = RunQuery(states=frozenset({State.SUCCESS}), limit=1)
 
 
 async def _drain(url: str, count: int) -> dict[str, float]:
+    collect_at_ease()
     prefix = f"ksana_bench_{secrets.token_hex(6)}"
     server = redis.asyncio.from_url(url)
     store = open_store(f"{url}?prefix={prefix}")

@@ -6,6 +6,8 @@ from contextvars import ContextVar
 
 from ksana.domain.claims import Claimed
 from ksana.domain.outcomes import SUCCESS, Outcome, Verdict
+from ksana.domain.ports import Begun
+from ksana.domain.runs import Run
 from ksana.engine.clock import SystemClock
 from ksana.engine.places import Places
 from tests.stores.builders import a_run
@@ -136,3 +138,86 @@ async def test_a_run_let_go_while_it_stands_in_line_is_never_begun() -> None:
     await rounds()
     assert desk.begun == [1, 3]
     assert desk.places.held == {}
+
+
+class Telling:
+    """Begins attempts that tell by themselves, when the test says so."""
+
+    def __init__(self, capacity: int) -> None:
+        self.under_way: dict[int, Callable[[Outcome], None]] = {}
+        self.given_up: list[int] = []
+        self.places = Places(
+            SystemClock(), lambda claimed, now: None, at_once, lambda: None, capacity, begin=self._begin
+        )
+
+    def _begin(self, claimed: Claimed, tell: Callable[[Outcome], None]) -> Begun | Outcome | None:
+        run_id = claimed.run.id
+        if claimed.run.kind == "awaited":
+            return None
+        if claimed.run.kind == "at once":
+            return SUCCESS
+        self.under_way[run_id] = tell
+        return _Handle(self.given_up, run_id)
+
+    def take(self, *runs: Run) -> None:
+        self.places.take(Claimed(run, None) for run in runs)
+
+    @property
+    def ended(self) -> list[int]:
+        return [execution.claimed.run.id for execution in self.places.ended]
+
+
+class _Handle:
+    def __init__(self, given_up: list[int], run_id: int) -> None:
+        self._given_up = given_up
+        self._run_id = run_id
+
+    def give_up(self) -> None:
+        self._given_up.append(self._run_id)
+
+
+async def test_attempts_that_tell_by_themselves_fill_the_places_and_free_them() -> None:
+    desk = Telling(capacity=2)
+    desk.take(*map(a_run, (1, 2, 3, 4)))
+    await rounds()
+    assert list(desk.under_way) == [1, 2]
+    desk.under_way[2](SUCCESS)
+    await rounds()
+    assert (desk.ended, list(desk.under_way)) == ([2], [1, 2, 3])
+    for run_id in (1, 3):
+        desk.under_way[run_id](SUCCESS)
+    await rounds()
+    desk.under_way[4](SUCCESS)
+    assert desk.ended == [2, 1, 3, 4]
+    assert (desk.places.held, desk.places.executing) == ({}, 0)
+
+
+async def test_whatever_way_attempts_go_none_holds_another_up() -> None:
+    desk = Telling(capacity=3)
+    desk.take(a_run(1), a_run(2, kind="at once"), a_run(3, kind="awaited"), a_run(4))
+    await rounds()
+    assert (desk.ended, list(desk.under_way)) == ([2, 3], [1, 4])
+
+
+async def test_an_attempt_that_is_let_go_is_given_up_and_what_it_tells_counts_for_nothing() -> None:
+    desk = Telling(capacity=1)
+    desk.take(a_run(1), a_run(2))
+    await rounds()
+    desk.places.let_go((1, a_run(1).epoch))
+    desk.under_way[1](SUCCESS)
+    await rounds()
+    assert (desk.given_up, desk.ended, list(desk.under_way)) == ([1], [], [1, 2])
+
+
+async def test_places_come_to_rest_when_the_last_attempt_has_ended_or_is_let_go() -> None:
+    desk = Telling(capacity=2)
+    desk.take(a_run(1), a_run(2))
+    await rounds()
+    resting = asyncio.create_task(desk.places.come_to_rest())
+    desk.under_way[1](SUCCESS)
+    await rounds()
+    assert not resting.done()
+    desk.places.let_go((2, a_run(2).epoch))
+    await rounds()
+    assert resting.done()
+    await desk.places.come_to_rest()

@@ -319,7 +319,7 @@ async def test_the_answer_of_an_async_function_that_shrugs_off_its_timeout_is_di
 
 
 async def test_an_async_function_that_will_not_stop_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ksana.targets.python.CANCEL_GRACE", TINY)
+    monkeypatch.setattr("ksana.targets.loop_calls.CANCEL_GRACE", TINY)
     enough = asyncio.Event()
     probe = Probe()
 

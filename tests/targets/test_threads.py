@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ksana.targets.threads import Exhausted, Threads, Ticket
+from ksana.targets.threads import Awaited, Exhausted, Threads
 
 _DEADLINE = 20.0
 
@@ -36,7 +36,7 @@ class Block:
         assert not self.thread.is_alive()
 
 
-async def answer(ticket: Ticket[str]) -> str:
+async def answer(ticket: Awaited[str]) -> str:
     return await asyncio.wait_for(ticket.future, _DEADLINE)
 
 

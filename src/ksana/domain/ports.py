@@ -65,6 +65,26 @@ class Target(Protocol):
         ...
 
 
+class Begun(Protocol):
+    """An attempt under way that nobody waits for: its outcome is told."""
+
+    def give_up(self) -> None:
+        """Stop it as far as that is possible. Nothing is told any more."""
+        ...
+
+
+class Beginning(Target, Protocol):
+    """A target that needs no task to wait for each of its attempts. The engine looks for `begin` by its name, and makes
+    do with `execute` where there is none."""
+
+    def begin(
+        self, context: AttemptContext, config: dict[str, Any], tell: Callable[[Outcome], None]
+    ) -> Begun | Outcome:
+        """Begin an attempt that ends within `context.timeout`, and call `tell` in the loop, once and not before this
+        has returned, with what came of it; or answer at once. Does not raise."""
+        ...
+
+
 class Store(Protocol):
     """Where jobs, runs and all that must survive live.
 

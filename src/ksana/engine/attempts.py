@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from typing import TypeGuard
 
 import msgspec
 
@@ -14,7 +15,7 @@ from ksana.domain.jobs import Job
 from ksana.domain.moves import LONGEST_WAIT, Move, advance, settle, storable
 from ksana.domain.outcomes import Outcome, Verdict
 from ksana.domain.policies import OverlapRule
-from ksana.domain.ports import Target
+from ksana.domain.ports import Beginning, Begun, Target
 from ksana.domain.runs import Attempt, Run, Trigger
 from ksana.domain.states import Event, State
 from ksana.engine.artifacts import artifact_of
@@ -41,6 +42,20 @@ class Attempts:
         self._steps = steps
         self._token_ttl = token_ttl
 
+    def begin(self, claimed: Claimed, tell: Callable[[Outcome], None]) -> Begun | Outcome | None:
+        """Begin an attempt whose target tells by itself what came of it; None if there is something to wait for."""
+        run, job = claimed.run, claimed.job
+        target = None if job is None else self.targets.get(job.target.kind)
+        if job is None or not _begins(target) or is_for_steps(run):
+            return None
+        # What an attempt before this one has left must be read first.
+        if run.attempt > 1 and reads_kept(target):
+            return None
+        try:
+            return self._steps.begin(target, run, job, tell)
+        except Exception as error:
+            return _broken(job, error)
+
     async def make(self, claimed: Claimed) -> Outcome:
         """Ask the target. Whatever it does, an outcome comes of it."""
         job = claimed.job
@@ -56,8 +71,7 @@ class Attempts:
         except StoreUnavailable as error:
             return Outcome(Verdict.RETRY, error=error.message)
         except Exception as error:
-            log.exception("target %s broke its promise not to raise", job.target.kind)
-            return Outcome(Verdict.RETRY, error=f"{type(error).__name__}: {error}")
+            return _broken(job, error)
 
     def judge(self, execution: Execution, now: datetime) -> Move:
         """Where the run goes after this attempt."""
@@ -102,6 +116,15 @@ class Attempts:
             artifact=artifact,
             checkpoint=outcome.checkpoint,
         )
+
+
+def _begins(target: Target | None) -> TypeGuard[Beginning]:
+    return hasattr(target, "begin")
+
+
+def _broken(job: Job, error: Exception) -> Outcome:
+    log.exception("target %s broke its promise not to raise", job.target.kind)
+    return Outcome(Verdict.RETRY, error=f"{type(error).__name__}: {error}")
 
 
 def _branched(run: Run, moved: Run, outcome: Branching, now: datetime) -> Move:

@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from contextvars import copy_context
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from ksana.domain.claims import Claimed
 from ksana.domain.outcomes import Outcome, Verdict
-from ksana.domain.ports import Clock
+from ksana.domain.ports import Begun, Clock
 from ksana.engine.holdings import Key
+from ksana.engine.resuming import Resumed
 
 # How long past its timeout an attempt may take to say so before it is cut off.
 _OVERRUN = timedelta(seconds=5)
@@ -23,9 +25,10 @@ _CALLED_IN = 2
 
 
 class Execution:
-    """A run this node holds: in line while it has no worker yet, then an attempt under way, then an outcome."""
+    """A run this node holds: in line while nothing was begun, then an attempt under way that a worker waits for or that
+    will tell by itself, then an outcome."""
 
-    __slots__ = ("claimed", "ended_at", "key", "outcome", "started_at", "worker")
+    __slots__ = ("begun", "claimed", "ended_at", "key", "outcome", "started_at", "worker")
 
     def __init__(self, claimed: Claimed) -> None:
         run = claimed.run
@@ -34,11 +37,21 @@ class Execution:
         self.started_at = self.ended_at = run.due_at
         self.outcome: Outcome | None = None
         self.worker: asyncio.Task[None] | None = None
+        self.begun: Begun | None = None
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.worker is not None or self.begun is not None
+
+
+def _await_all(claimed: Claimed, tell: Callable[[Outcome], None]) -> Begun | Outcome | None:
+    return None
 
 
 class Places:
-    """Executes what it is given. `attempt` never raises but for cancellation; `note_start` is called when one begins,
-    and `tell` when one has ended."""
+    """Executes what it is given. `begin` begins an attempt that tells its outcome by itself, or answers None for one
+    that is to be awaited; then `attempt` makes it, and never raises but for cancellation. `note_start` is called when
+    one begins, and `tell` when one has ended."""
 
     def __init__(
         self,
@@ -47,6 +60,7 @@ class Places:
         attempt: Callable[[Claimed], Coroutine[Any, Any, Outcome]],
         tell: Callable[[], None],
         capacity: int,
+        begin: Callable[[Claimed, Callable[[Outcome], None]], Begun | Outcome | None] = _await_all,
     ) -> None:
         self.capacity = capacity
         self.held: dict[Key, Execution] = {}
@@ -55,10 +69,12 @@ class Places:
         self._note_start = note_start
         self._attempt = attempt
         self._tell = tell
+        self._begin = begin
         self._line: deque[Execution] = deque()
         self._under_way = 0
         self._called_in = 0
         self._workers: set[asyncio.Task[None]] = set()
+        self._at_rest: asyncio.Future[None] | None = None
 
     @property
     def executing(self) -> int:
@@ -74,10 +90,11 @@ class Places:
         """Runs for which nothing was sent yet."""
         return [execution for execution in self._line if self._is_held(execution)]
 
-    @property
-    def at_work(self) -> list[asyncio.Task[None]]:
-        """The workers whose attempts are under way."""
-        return [execution.worker for execution in self.held.values() if execution.worker is not None]
+    async def come_to_rest(self) -> None:
+        """Return when no attempt is under way."""
+        while self._under_way:
+            self._at_rest = self._at_rest or asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._at_rest)
 
     def take(self, claimed: Iterable[Claimed]) -> None:
         """Begin attempts on these runs, in order, as places are free."""
@@ -97,7 +114,7 @@ class Places:
     def cut_overruns(self) -> int:
         """Cut off attempts that went on well past their timeout; a target that hangs costs one place, not for ever."""
         now = self._clock.now()
-        overrun = [e for e in self.held.values() if e.worker is not None and now - e.started_at > _limit_of(e)]
+        overrun = [e for e in self.held.values() if e.is_under_way and now - e.started_at > _limit_of(e)]
         for execution in overrun:
             error = "the target ignored its timeout and was cut off"
             del self.held[execution.key]
@@ -109,10 +126,21 @@ class Places:
         return self.held.get(execution.key) is execution
 
     def _cut(self, execution: Execution) -> None:
-        if execution.worker is not None:
+        if execution.begun is not None:
+            execution.begun.give_up()
+        elif execution.worker is not None:
             execution.worker.cancel()
-            self._under_way -= 1
-            self._call_in(1)
+        else:
+            return
+        self._leave()
+        self._call_in(1)
+
+    def _leave(self) -> None:
+        """A place is free again."""
+        self._under_way -= 1
+        if not self._under_way and self._at_rest is not None:
+            self._at_rest.set_result(None)
+            self._at_rest = None
 
     # Workers: each takes one run after the other from the line, and ends when there is none.
 
@@ -131,6 +159,13 @@ class Places:
         now = self._clock.now()
         is_sound = True
         while is_sound and (execution := self._next(now)) is not None:
+            begun = self._begin(execution.claimed, partial(self._told, execution))
+            if begun is not None:
+                if isinstance(begun, Outcome):
+                    now = self._end(execution, begun)
+                else:
+                    execution.begun = begun
+                continue
             execution.worker = worker
             # Each attempt has a context of its own, as its worker goes on to others.
             attempt, run = self._attempt(execution.claimed), copy_context().run
@@ -142,7 +177,7 @@ class Places:
                 else:
                     # Only whoever has to wait calls for others: with targets that answer at once, one worker does all.
                     self._call_in(_CALLED_IN)
-                    outcome = await _Resumed(attempt, run, awaited)
+                    outcome = await Resumed(attempt, run, awaited)
             except asyncio.CancelledError:
                 # Whoever cuts an attempt off takes it off the list first, so this one was canceled by its own target.
                 outcome = Outcome(Verdict.RETRY, error="the target canceled its own attempt")
@@ -150,10 +185,19 @@ class Places:
             if not self._is_held(execution):
                 # Cut off. The cancellation may still be on its way to this task, so it takes no other run.
                 return
-            del self.held[execution.key]
-            self._under_way -= 1
-            now = self._conclude(execution, outcome)
+            now = self._end(execution, outcome)
         self._call_in(1)
+
+    def _told(self, execution: Execution, outcome: Outcome) -> None:
+        """An attempt that nobody waited for has ended."""
+        if self._is_held(execution):
+            self._end(execution, outcome)
+            self._call_in(1)
+
+    def _end(self, execution: Execution, outcome: Outcome) -> datetime:
+        del self.held[execution.key]
+        self._leave()
+        return self._conclude(execution, outcome)
 
     def _next(self, now: datetime) -> Execution | None:
         """The first in line that is still held, if there is a place for it."""
@@ -178,28 +222,3 @@ class Places:
 def _limit_of(execution: Execution) -> timedelta:
     job = execution.claimed.job
     return _OVERRUN if job is None else job.timeouts.total + _OVERRUN
-
-
-class _Resumed(Awaitable[Outcome]):
-    """An attempt that has to wait, in the context it began in."""
-
-    __slots__ = ("_attempt", "_awaited", "_run")
-
-    def __init__(self, attempt: Coroutine[Any, Any, Outcome], run: Callable[..., Any], awaited: Any) -> None:
-        self._attempt = attempt
-        self._run = run
-        self._awaited = awaited
-
-    def __await__(self) -> Generator[Any, None, Outcome]:
-        run, attempt, awaited = self._run, self._attempt, self._awaited
-        try:
-            while True:
-                try:
-                    answer = yield awaited
-                except BaseException as error:
-                    awaited = run(attempt.throw, error)
-                else:
-                    awaited = run(attempt.send, answer)
-        except StopIteration as stop:
-            outcome: Outcome = stop.value
-            return outcome

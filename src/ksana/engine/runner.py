@@ -70,7 +70,10 @@ class Runner:
         self._lineage = lineage
         self._attempts = Attempts(targets, contexts, steps, token_ttl)
         self._teller = Teller(observers)
-        self._places = Places(clock, self._teller.started, self._attempts.make, self._tell_pump, capacity)
+        attempts = self._attempts
+        self._places = Places(
+            clock, self._teller.started, attempts.make, self._tell_pump, capacity, begin=attempts.begin
+        )
         self._health = health
         self._batch = batch
         self._fill = max(1, min(batch, capacity // store.parallelism))
@@ -205,13 +208,16 @@ class Runner:
         if self._doubtful and not (self._pausing or self._turns or self._reserved):
             self._start(self._recover())
         while self._is_turn_worthwhile():
-            may_follow = self._settle_ended()
-            size = 1 if self._piecemeal else self._batch
-            results, self._results = self._results[:size], self._results[size:]
-            self._pace = max(len(results), self._pace // 2)
-            wanted = self._wanted(may_follow)
-            self._reserved += wanted
-            self._start(self._turn(results, self._claim(wanted)))
+            self._start_turn()
+
+    def _start_turn(self) -> None:
+        may_follow = self._settle_ended()
+        size = 1 if self._piecemeal else self._batch
+        results, self._results = self._results[:size], self._results[size:]
+        self._pace = max(len(results), self._pace // 2)
+        wanted = self._wanted(may_follow)
+        self._reserved += wanted
+        self._start(self._turn(results, self._claim(wanted)))
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
         turn = asyncio.create_task(work)
@@ -222,15 +228,19 @@ class Runner:
         # Nothing may be on its way to the store while it is asked what this node holds.
         if self._pausing or self._doubtful:
             return False
-        wanted = self._wanted()
-        results = self._to_store
-        if self._storing_later and results < _PATIENCE * self._batch:
-            results = 0
         if not self._turns:
-            return results > 0 or wanted > 0
+            return self._storable > 0 or self._wanted() > 0
         # While turns are under way, another is worth its commit only if it is well filled.
-        is_full = results >= self._fill or wanted >= self._fill
-        return is_full and len(self._turns) < self._store.parallelism
+        return len(self._turns) < self._store.parallelism and self._is_well_filled()
+
+    def _is_well_filled(self) -> bool:
+        return self._storable >= self._fill or self._wanted() >= self._fill
+
+    @property
+    def _storable(self) -> int:
+        """How many results are to be stored, unless they had better wait."""
+        results = self._to_store
+        return 0 if self._storing_later and results < _PATIENCE * self._batch else results
 
     def _wanted(self, may_follow: bool = False) -> int:
         if not (self._hungry or may_follow) or not self._accepting or self._piecemeal:
@@ -278,13 +288,21 @@ class Runner:
         self._health.answered()
         self._backoff.reset()
         self._piecemeal = max(0, self._piecemeal - 1)
-        self.begin(claimed, wanted)
         self._horizon.look_forward(results)
         self._learn_from(turn, claim)
+        self._take_turns()
+        self.begin(claimed, wanted)
         self._teller.moved(results, turn.lost, now)
         self._teller.moved(turn.followed, _NONE, now)
         if turn.lost:
             await self._keep_overtaken(results, turn.lost)
+
+    def _take_turns(self) -> None:
+        """Have the store at work again before what it has just given is begun, which may take as long as its turn."""
+        # The turn that ends is still counted.
+        has_room = len(self._turns) <= self._store.parallelism
+        if has_room and not (self._pausing or self._doubtful) and self._is_well_filled():
+            self._start_turn()
 
     def _learn_from(self, turn: Turn, claim: Claim | None) -> None:
         """Whether there is more to claim, from what this turn has found."""
@@ -399,7 +417,9 @@ class Runner:
         self._accepting = False
         self._hand_back(self._places.waiting, OnUncertain.RETRY)
         self._wake.set()
-        await ended(self._clock, self._places.at_work, limit)
+        resting = asyncio.create_task(self._places.come_to_rest())
+        await ended(self._clock, [resting], limit)
+        resting.cancel()
         self._hand_back(list(self._places.held.values()))
         self._wake.set()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -15,7 +15,7 @@ from ksana.domain.graph import Step
 from ksana.domain.jobs import Job
 from ksana.domain.outcomes import Outcome, Verdict
 from ksana.domain.plans import CHAIN, ChainPlan, MapPlan, read_plan
-from ksana.domain.ports import Store, Target
+from ksana.domain.ports import Beginning, Begun, Store, Target
 from ksana.domain.references import Scope, Unresolved, has_markers, holds, render
 from ksana.domain.runs import Run
 from ksana.domain.states import State
@@ -46,6 +46,12 @@ class Steps:
         self._contexts = contexts
         self._brancher = brancher
         self._artifacts = Artifacts(store)
+
+    def begin(self, target: Beginning, run: Run, job: Job, tell: Callable[[Outcome], None]) -> Begun | Outcome:
+        """Begin the first attempt at a run of a job, which may leave word of how far it has come."""
+        saved = _Saved(self._store, run)
+        context = self._contexts.of(run, job, keep=saved.keep)
+        return target.begin(context, job.target.config, lambda outcome: tell(saved.with_last(outcome)))
 
     async def attempt(self, claimed: Claimed) -> Outcome:
         """Carry a run out that is a chain's, or a step of one."""
@@ -130,10 +136,7 @@ class Steps:
             kept = (await self._store.kept([run.id])).get(run.id)
             checkpoint = None if kept is None or kept.checkpoint is None else msgspec.json.decode(kept.checkpoint)
         context = self._contexts.of(run, job, scope, checkpoint, saved.keep)
-        outcome = await target.execute(context, config)
-        if saved.last is not None and outcome.checkpoint is None:
-            return msgspec.structs.replace(outcome, checkpoint=saved.last)
-        return outcome
+        return saved.with_last(await target.execute(context, config))
 
     async def _scope(self, parent: Parent, step: Step, run: Run) -> Scope:
         if isinstance(parent.plan, MapPlan):
@@ -163,6 +166,8 @@ class Steps:
 class _Saved:
     """What an attempt saves: stored at once, as far as the store keeps up, and with the attempt's end for certain."""
 
+    __slots__ = ("_loop", "_run", "_store", "_storing", "last")
+
     def __init__(self, store: Store, run: Run) -> None:
         self.last: bytes | None = None
         self._store = store
@@ -173,6 +178,12 @@ class _Saved:
     def keep(self, checkpoint: bytes) -> None:
         self.last = checkpoint
         self._loop.call_soon_threadsafe(self._begin)
+
+    def with_last(self, outcome: Outcome) -> Outcome:
+        """The outcome, with what was saved last unless it brings something itself."""
+        if self.last is None or outcome.checkpoint is not None:
+            return outcome
+        return msgspec.structs.replace(outcome, checkpoint=self.last)
 
     def _begin(self) -> None:
         if self._storing is None or self._storing.done():

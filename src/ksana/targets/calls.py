@@ -67,15 +67,17 @@ _patience: contextvars.ContextVar[_Patience] = contextvars.ContextVar("_patience
 class Call:
     """`run` or `run_async` is called once; `give_up` when nobody waits for the answer any more."""
 
-    __slots__ = ("_args", "_call", "_kwargs", "_max_bytes", "_patience", "name", "timeout")
+    __slots__ = ("_args", "_call", "_kwargs", "_max_bytes", "_patience", "name", "seconds", "timeout")
 
     def __init__(self, function: Function, context: AttemptContext, config: dict[str, Any], max_bytes: int) -> None:
         self.name: str = config["function"]
         self.timeout = context.timeout
+        self.seconds = context.timeout.total_seconds()
         self._patience = _Patience()
         self._call = function.call
         # Copied, because the config is shared by all attempts and a function may change what it is given.
-        args, kwargs = _copied(config.get("args", [])), _copied(config.get("kwargs", {}))
+        args, kwargs = config.get("args"), config.get("kwargs")
+        args, kwargs = _copied(args) if args else [], _copied(kwargs) if kwargs else {}
         self._args, self._kwargs = function.arguments(args, kwargs, context)
         self._max_bytes = max_bytes
 
@@ -136,6 +138,10 @@ class Call:
                 said = _text(error)
                 line = f"{type(error).__name__}: {said}" if said else type(error).__name__
                 return Outcome(Verdict.RETRY, error=bounded(line), exchange=exchange)
+
+
+def timed_out(error: str) -> Outcome:
+    return Outcome(Verdict.RETRY, error=error, timed_out=True)
 
 
 def _copied(value: Any) -> Any:

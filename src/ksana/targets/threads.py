@@ -22,17 +22,47 @@ class Exhausted(Exception):
 
 
 class Ticket(Generic[_T]):
-    """A call handed to the pool. `future` resolves in the loop it came from, unless the call is given up."""
+    """A call for the pool: `work` is done in a thread, and must not raise; `answer` is called with what it returns, in
+    the loop the call came from, unless the call was given up before."""
 
-    __slots__ = ("future", "has_begun", "has_ended", "is_given_up", "post", "work")
+    __slots__ = ("has_begun", "has_ended", "is_given_up", "post")
 
-    def __init__(self, work: Callable[[], _T], post: _Post[_T]) -> None:
-        self.work = work
-        self.post = post
-        self.future: asyncio.Future[_T] = post.loop.create_future()
+    post: _Post[_T]
+
+    def __init__(self) -> None:
         self.has_begun = False
         self.has_ended = False
         self.is_given_up = False
+
+    def work(self) -> _T:
+        raise NotImplementedError
+
+    def answer(self, value: _T) -> None:
+        raise NotImplementedError
+
+    def forget(self) -> None:
+        """The call is given up."""
+
+
+class Awaited(Ticket[_T]):
+    """A call whose answer is awaited: `future` resolves, unless the call is given up."""
+
+    __slots__ = ("_work", "future")
+
+    def __init__(self, work: Callable[[], _T]) -> None:
+        super().__init__()
+        self._work = work
+        self.future: asyncio.Future[_T] = asyncio.get_running_loop().create_future()
+
+    def work(self) -> _T:
+        return self._work()
+
+    def answer(self, value: _T) -> None:
+        if not self.future.done():
+            self.future.set_result(value)
+
+    def forget(self) -> None:
+        self.future.cancel()
 
 
 class Threads(Generic[_T]):
@@ -63,9 +93,15 @@ class Threads(Generic[_T]):
         """How many threads are held by calls that were given up."""
         return self._abandoned
 
-    def submit(self, work: Callable[[], _T]) -> Ticket[_T]:
+    def submit(self, work: Callable[[], _T]) -> Awaited[_T]:
+        """Have the work done, as with `take_on`, by a ticket that can be awaited."""
+        ticket = Awaited(work)
+        self.take_on(ticket)
+        return ticket
+
+    def take_on(self, ticket: Ticket[_T]) -> None:
         """Have the work done, in order of arrival. Exhausted or RuntimeError if there is no thread for it."""
-        ticket = Ticket(work, self._post_here())
+        ticket.post = self._post_here()
         with self._lock:
             if self._is_closed:
                 raise RuntimeError("the threads of this target are closed")
@@ -73,11 +109,10 @@ class Threads(Generic[_T]):
                 raise Exhausted
             self._call_one()
             self._waiting[ticket] = None
-        return ticket
 
     def give_up(self, ticket: Ticket[_T]) -> bool:
         """Forget a call; answer whether it had begun and goes on by itself."""
-        ticket.future.cancel()
+        ticket.forget()
         with self._lock:
             if ticket.is_given_up or ticket.has_ended:
                 return False
@@ -192,5 +227,4 @@ class _Post(Generic[_T]):
         self._is_called = False
         for _ in range(len(self._answers)):
             ticket, answer = self._answers.popleft()
-            if not ticket.future.done():
-                ticket.future.set_result(answer)
+            ticket.answer(answer)

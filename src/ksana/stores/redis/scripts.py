@@ -32,7 +32,7 @@ def _script(name: str, *parts: str) -> Script:
     return Script(name, text, sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 
-TURN = _script("turn", *_RUNS, "alerts", "families")
+TURN = _script("turn", *_RUNS, "alerts", "families", "ends", "claiming")
 HEAR = _script("hear", *_RUNS, "alerts", "ledger", "families")
 LOOK = _script("look", *_RUNS, "families")
 FAMILY = _script("family", *_RUNS)

@@ -16,6 +16,7 @@ from ksana.domain.steering import Family, Steer
 from ksana.domain.times import to_micros
 from ksana.stores.redis.attempt_values import attempt_to_parts
 from ksana.stores.redis.catalog import Catalog
+from ksana.stores.redis.ends import in_lots, lots_args
 from ksana.stores.redis.families import Families, Follow, Told, alerts_for, ended_children, with_jobs
 from ksana.stores.redis.governed_values import entries_args, objects_args
 from ksana.stores.redis.link import Link
@@ -26,6 +27,7 @@ from ksana.stores.redis.shelves import callback_to_value, progress_to_value
 from ksana.stores.redis.values import fitting, runs_from_reply
 
 _NO_CLAIM: tuple[Any, ...] = (0, 0, 0, 0)
+_NO_LOTS: tuple[Any, ...] = (0,)
 
 
 class Turns:
@@ -42,14 +44,22 @@ class Turns:
         tried = in_order(moves)
         if ended_children(move.run for move in tried):
             return await self._turn_families(tried, claim, alerts, hooks)
-        with fitting():
-            # No stamps, no need for all to count, nothing that follows.
-            args = [0, 0, *moves_args(tried), 0, 0, *alerts_args(alerts), *_claim_args(claim)]
-        late, admitted, claimed, versions, _ = _done(await self._link.run(TURN, *args))
+        lots, others = in_lots(tried)
+        while True:
+            with fitting():
+                # No stamps, no need for all to count, nothing that follows.
+                args = [0, 0, *lots_args(lots), *moves_args(others), 0, 0, *alerts_args(alerts), *_claim_args(claim)]
+            reply = await self._link.run(TURN, *args)
+            if reply[0] != b"touched":
+                break
+            # A run of a lot is not what it was taken for. Nothing was done yet, and now each is tried by itself.
+            lots, others = {}, tried
+        late, admitted, claimed, versions, _ = _done(reply)
         lost = frozenset[int]()
         if late:
             behind = set(late)
-            counted = {move.run.id for index, move in enumerate(tried) if index not in behind}
+            counted = {move.run.id for index, move in enumerate(others) if index not in behind}
+            counted.update(move.run.id for lot in lots.values() for move in lot)
             lost = frozenset(move.run.id for move in tried) - counted
         return Turn(lost, await self._claimed(claimed, versions), admitted)
 
@@ -64,7 +74,7 @@ class Turns:
             with fitting():
                 kept = [alert for alert in alerts if alert.run_id not in lost]
                 left = alerts_for(follow.told, hooks)
-                args = [*follow.stamps_args(), 1, *moves_args(counted), *follow.steps_args()]
+                args = [*follow.stamps_args(), 1, *_NO_LOTS, *moves_args(counted), *follow.steps_args()]
                 args += [len(kept) + left[0], *alerts_args(kept)[1:], *left[1:], *_claim_args(claim)]
             reply = await self._link.run(TURN, *args)
             if reply[0] == b"again":
@@ -107,8 +117,8 @@ class Turns:
             await follow.work_out(move.run for move in moves if move.run.id == parent_id)
             told = await with_jobs(self._catalog, moves) + follow.told
             with fitting():
-                args = [*follow.stamps_args((parent_id, stamp)), 1, *moves_args(ordered), *follow.steps_args()]
-                args += [*alerts_for(told, hooks), *_NO_CLAIM]
+                args = [*follow.stamps_args((parent_id, stamp)), 1, *_NO_LOTS, *moves_args(ordered)]
+                args += [*follow.steps_args(), *alerts_for(told, hooks), *_NO_CLAIM]
             answer = await self._link.run(TURN, *args)
             if answer[0] == b"again":
                 continue

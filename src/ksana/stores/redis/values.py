@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -117,7 +117,8 @@ def run_to_value(run: Run) -> bytes:
     return b"".join((head, name, surface, queue, kind, tail_bytes, run.error.encode()))
 
 
-def run_from_value(value: bytes, input: bytes | None) -> Run:
+def run_from_value(value: bytes, input: bytes | None, at: Callable[[int], Any] = instant) -> Run:
+    """The run; `at` makes instants of numbers."""
     (
         state,
         reason,
@@ -159,7 +160,7 @@ def run_from_value(value: bytes, input: bytes | None) -> Run:
         kind=value[queue_end:kind_end].decode(),
         queue=value[surface_end:queue_end].decode(),
         trigger=_TRIGGER_OF[trigger],
-        slot_at=instant(slot_at),
+        slot_at=at(slot_at),
         state=_STATE_OF[state],
         reason=_REASON_OF[reason],
         epoch=epoch,
@@ -167,12 +168,12 @@ def run_from_value(value: bytes, input: bytes | None) -> Run:
         failures=failures,
         reclaims=reclaims,
         priority=_PRIORITY_OF[priority],
-        due_at=from_micros(due_at),
-        deadline_at=instant(deadline_at),
+        due_at=at(due_at),
+        deadline_at=at(deadline_at),
         node_id=None if node_id == NOBODY else node_id,
-        created_at=from_micros(created_at),
-        started_at=instant(started_at),
-        ended_at=instant(ended_at),
+        created_at=at(created_at),
+        started_at=at(started_at),
+        ended_at=at(ended_at),
         error=value[tail_end:].decode(),
         callback_token=token,
         parent_id=None if parent_id == NOBODY else parent_id,
@@ -198,9 +199,18 @@ def _tail(kept: bytes, flags: int) -> _Tail:
     )
 
 
+class _Instants(dict[int, datetime | None]):
+    """Instants by their numbers: runs that come together have many in common, and each is made once."""
+
+    def __missing__(self, number: int) -> datetime | None:
+        found = self[number] = instant(number)
+        return found
+
+
 def runs_from_reply(reply: list[Any]) -> list[Run]:
     """Runs as scripts answer them: each value followed by its input."""
-    return [run_from_value(value, input) for value, input in zip(reply[::2], reply[1::2], strict=True)]
+    at = _Instants().__getitem__
+    return [run_from_value(value, input, at) for value, input in zip(reply[::2], reply[1::2], strict=True)]
 
 
 def has_input(value: bytes) -> bool:

@@ -1,5 +1,5 @@
--- What every script begins with: the arguments one after the other, and the changes of ordered sets, which wait until
--- those of one set are written with one command.
+-- What every script begins with: the arguments one after the other, and the changes of ordered sets and of values, which
+-- wait until those of one set, and all values, are written with one command.
 
 local P = KEYS[1]
 local NONE = -9223372036854775808
@@ -51,24 +51,43 @@ end
 -- long as nothing is touched twice in between.
 local going, coming, touched, registered = {}, {}, {}, {}
 
-local function leave(key, member)
+local function leaving(key)
   local members = going[key]
   if not members then
     members = {}
     going[key] = members
   end
-  members[#members + 1] = member
+  return members
 end
 
-local function enter(key, member, score)
+local function entering(key)
   local members = coming[key]
   if not members then
     members = {}
     coming[key] = members
   end
+  return members
+end
+
+local function leave(key, member)
+  local members = leaving(key)
+  members[#members + 1] = member
+end
+
+local function enter(key, member, score)
+  local members = entering(key)
   local last = #members
   members[last + 1] = score
   members[last + 2] = member
+end
+
+-- Keys with the values that are to stand there; of one that is named twice, the last.
+local values = {}
+
+local function put(key, value)
+  local last = #values
+  values[last + 1] = P .. key
+  values[last + 2] = value
 end
 
 -- Names of which there are few, such as queues: written once.
@@ -84,6 +103,7 @@ local function write_all(command, key, list)
 end
 
 local function write_changes()
+  for first = 1, #values, CHUNK do redis.call('MSET', unpack(values, first, math.min(first + CHUNK - 1, #values))) end
   for key, members in pairs(going) do write_all('ZREM', key, members) end
   for key, members in pairs(coming) do write_all('ZADD', key, members) end
   for key, names in pairs(registered) do
@@ -91,7 +111,7 @@ local function write_changes()
     for name in pairs(names) do list[#list + 1] = name end
     write_all('SADD', key, list)
   end
-  going, coming, touched, registered = {}, {}, {}, {}
+  going, coming, touched, registered, values = {}, {}, {}, {}, {}
 end
 
 -- About to move something from one place to another: what was done to it before must be written first.

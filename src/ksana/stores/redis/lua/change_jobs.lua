@@ -75,7 +75,7 @@ local function follow_job(run, change, version, canceled)
     end, false)
     append_run(canceled, run, run.value)
   elseif rests then
-    call('SET', 'run:' .. run.name, run.value)
+    put_run(run.name, run.value)
   end
 end
 

@@ -19,11 +19,12 @@ local function take_attempt()
   return {epoch = epoch, take(), take(), take()}
 end
 
+local function keep_told(name, epoch, told)
+  attempts_kept = attempts_kept + call('HSET', 'attempts:' .. name, epoch, told)
+end
+
 local function keep_attempt(name, attempt)
-  if attempt[2] == '' and attempt[3] == '' then
-    attempts_kept = attempts_kept + call('HSET', 'attempts:' .. name, attempt.epoch, attempt[1])
-    return
-  end
+  if attempt[2] == '' and attempt[3] == '' then return keep_told(name, attempt.epoch, attempt[1]) end
   local fields = {}
   for part, suffix in ipairs(ATTEMPT_PARTS) do
     if attempt[part] ~= '' then
@@ -106,7 +107,7 @@ local function apply(move)
   run.due = struct.unpack('<i8', value, DUE_AT)
   stand(run, enter, stays_in_job)
   note_move(run, state, reason)
-  call('SET', 'run:' .. run.name, value_after(move, stored))
+  put_run(run.name, value_after(move, stored))
   if move.attempt then keep_attempt(run.name, move.attempt) end
   if move.taken_from ~= '' then
     call('SADD', 'taken:' .. move.taken_from, run.name .. ':' .. plain(move.epoch))
@@ -146,10 +147,14 @@ local function fill_slots(job)
   return #admitted
 end
 
--- Apply moves that follow each other by epoch, and fill the slots they free. Answer which of them came too late, the runs
--- of which no move counted, and how many runs were let in.
-local function apply_moves(moves)
-  local late, lost, freed, admitted = {}, {}, {}, 0
+-- Apply moves that follow each other by epoch, and fill the slots they free beside those of `freed`. Answer which of them
+-- came too late, the runs of which no move counted, and how many runs were let in.
+local function apply_moves(moves, freed)
+  local late, lost, admitted = {}, {}, 0
+  local names = {}
+  for index, move in ipairs(moves) do names[index] = name_of(move.value) end
+  read_ahead(names)
+  freed = freed or {}
   for index, move in ipairs(moves) do
     local run = apply(move)
     if run then
@@ -157,7 +162,7 @@ local function apply_moves(moves)
       if move.frees and run.job >= 0 then freed[plain(run.job)] = true end
     else
       late[#late + 1] = index - 1
-      lost[name_of(move.value)] = true
+      lost[names[index]] = true
     end
   end
   flush()

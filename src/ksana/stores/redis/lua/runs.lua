@@ -50,9 +50,31 @@ local function name_of(value)
   return string.sub(value, NAME_AT, NAME_AT - 1 + string.byte(value, NAME_AT - 1))
 end
 
+-- Values of runs as this script knows them: read ahead, or not yet written.
+local known = {}
+
+-- Read many runs with one command, for `get_run` to find.
+local function read_ahead(names)
+  for first = 1, #names, CHUNK do
+    local last = math.min(first + CHUNK - 1, #names)
+    local keys = {}
+    for index = first, last do keys[#keys + 1] = P .. 'run:' .. names[index] end
+    local found = redis.call('MGET', unpack(keys))
+    for index = first, last do
+      local name = names[index]
+      known[name] = known[name] or found[index - first + 1] or nil
+    end
+  end
+end
+
 local function get_run(name)
-  local value = call('GET', 'run:' .. name)
+  local value = known[name] or call('GET', 'run:' .. name)
   return value and read_run(value)
+end
+
+local function put_run(name, value)
+  known[name] = value
+  put('run:' .. name, value)
 end
 
 -- The run's value after what scripts change about it: all that moves, and its error only if that stays.
@@ -96,22 +118,26 @@ local function rolled_until()
   return rolled
 end
 
-local function tally(run, sign)
-  local minute = math.floor(run.ended / MINUTE) * MINUTE
+local function add_to_minute(kind, state, ended, count, busy, late)
+  local minute = math.floor(ended / MINUTE) * MINUTE
   if minute < rolled_until() then return end
   local of_minute = sums[minute] or {}
   sums[minute] = of_minute
-  local name = run.kind .. '\0' .. run.state
+  local name = kind .. '\0' .. state
   local sum = of_minute[name]
   if not sum then
     sum = {0, 0, 0}
     of_minute[name] = sum
   end
-  sum[1] = sum[1] + sign
+  sum[1], sum[2], sum[3] = sum[1] + count, sum[2] + busy, sum[3] + late
+end
+
+local function tally(run, sign)
+  local busy, late = 0, 0
   if run.started ~= NONE then
-    sum[2] = sum[2] + sign * (run.ended - run.started)
-    sum[3] = sum[3] + sign * math.max(0, run.started - run.due)
+    busy, late = run.ended - run.started, math.max(0, run.started - run.due)
   end
+  add_to_minute(run.kind, run.state, run.ended, sign, sign * busy, sign * late)
 end
 
 local function write_sum(key, name, sum)
@@ -241,5 +267,5 @@ local function change_run(run, state, change, keeps_error)
   stand(run, enter, stays_in_job)
   note_move(run, before, reason)
   run.value = moved_value(run, keeps_error)
-  call('SET', 'run:' .. run.name, run.value)
+  put_run(run.name, run.value)
 end

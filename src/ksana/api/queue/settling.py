@@ -155,8 +155,8 @@ def _acking(body: AckInput, path: str = "") -> Judge:
         problems += error.problems
     if problems:
         raise InvalidArgument(problems)
-    report = Report(None, body.audit_event_id, next_at)
-    told = None if report == Report() else report
+    is_told = body.audit_event_id is not None or next_at is not None
+    told = Report(None, body.audit_event_id, next_at) if is_told else None
     if not succeeded:
         return failing(body.error or _SAID_FAILED, body.lease_token, is_final=True, report=told)
     output = None if body.output is msgspec.UNSET else msgspec.json.encode(body.output)

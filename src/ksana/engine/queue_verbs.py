@@ -37,6 +37,7 @@ from ksana.domain.states import Reason, State
 from ksana.engine.alerts import Alarm
 from ksana.engine.auditing import Auditor
 from ksana.engine.draws import IdPool
+from ksana.engine.handed_out import HandedOut
 from ksana.engine.loops import rest
 from ksana.engine.queue_judges import Judge, acking, failing, releasing
 from ksana.engine.recording import Recorder
@@ -92,6 +93,7 @@ class QueueVerbs:
         self._alarm = alarm
         self._auditor = auditor
         self._recorder = recorder
+        self._handed_out = HandedOut()
         self._news: dict[str, set[asyncio.Event]] = {}
         self._is_closed = False
 
@@ -193,6 +195,7 @@ class QueueVerbs:
                 if gone is not None and gone.done():
                     return await self._give_back(runs)
                 if runs or at >= until or self._is_closed:
+                    self._handed_out.keep(runs)
                     return runs
                 due_at = await self._store.next_due_at([name])
                 wake_at = min(until, at + _LOOK_AGAIN)
@@ -303,11 +306,12 @@ class QueueVerbs:
         again. `writes` says what is to be written back to the objects of those that are done."""
         writes = writes or {}
         results: dict[int, Run | KsanaError] = {}
+        guesses = self._handed_out.take(judges)
         for _ in range(_TRIES):
             todo = [run_id for run_id in judges if run_id not in results]
             if not todo:
                 break
-            found = {run.id: run for run in await self._store.get_runs(todo) if run.kind == KIND}
+            found = await self._look_up(todo, guesses)
             now = self._clock.now()
             moves: list[Move] = []
             for run_id in todo:
@@ -317,12 +321,14 @@ class QueueVerbs:
                         raise NotFound(f"there is no item {run_id}")
                     move = judges[run_id](run, now)
                 except KsanaError as error:
-                    results[run_id] = error
+                    if run_id not in guesses:
+                        results[run_id] = error
                     continue
-                if move is None:
-                    results[run_id] = run
-                else:
+                if move is not None:
                     moves.append(move)
+                elif run_id not in guesses:
+                    results[run_id] = run
+            guesses = {}
             plain = [move for move in moves if not _is_written(move, writes)]
             if plain:
                 results |= await self._stored(plain, now)
@@ -330,6 +336,12 @@ class QueueVerbs:
                 results |= await self._written(told, writes, now)
         busy = InvalidState("the item moves faster than it can be changed; try again")
         return [results.get(run_id, busy) for run_id in judges]
+
+    async def _look_up(self, run_ids: Sequence[int], guesses: Mapping[int, Run]) -> dict[int, Run]:
+        """Items as they stand, or most likely stand: a guess may make a move, but only the store says no."""
+        unknown = [run_id for run_id in run_ids if run_id not in guesses]
+        found = await self._store.get_runs(unknown) if unknown else []
+        return {**guesses, **{run.id: run for run in found if run.kind == KIND}}
 
     async def _written(
         self, moves: list[Move], writes: Mapping[int, WriteBack], now: datetime
@@ -360,6 +372,7 @@ class QueueVerbs:
         pairs = [(move, None) for move in moves]
         turn = await self._store.turn(moves, None, self._alarm.of(pairs, now), self._alarm.hooks)
         kept = [move for move in moves if move.run.id not in turn.lost]
+        self._handed_out.keep(move.run for move in kept)
         for observer in self._observers:
             observer.on_moved([*[(move, None) for move in kept], *turn.followed], now)
         self.tell({move.run.queue for move in kept if not move.run.state.is_final})

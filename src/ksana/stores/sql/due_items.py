@@ -22,7 +22,7 @@ from ksana.stores.sql.item_statements import (
     SAME_DUE_ITEMS_OF_TYPES,
 )
 from ksana.stores.sql.rows import Row
-from ksana.stores.sql.run_rows import run_from_row
+from ksana.stores.sql.run_rows import runs_from_rows
 from ksana.stores.sql.statements import Statement
 from ksana.stores.sql.tx import Tx
 
@@ -88,7 +88,7 @@ class DueItems:
             if len(rows) < self._size:
                 rows += await self._rows(later, stream, self._size - len(rows))
         stream.is_over = not rows or len(rows) < self._size
-        stream.waiting.extend(run_from_row(row[:-1]) for row in rows)
+        stream.waiting.extend(runs_from_rows([row[:-1] for row in rows]))
         if rows:
             stream.last = stream.waiting[-1]
             self.is_queue_set = self.is_queue_set or bool(rows[0][-1])

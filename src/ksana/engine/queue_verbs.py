@@ -305,13 +305,12 @@ class QueueVerbs:
         """Move items as they stand, all in one step; each is answered on its own. One that moves meanwhile is looked at
         again. `writes` says what is to be written back to the objects of those that are done."""
         writes = writes or {}
-        results: dict[int, Run | KsanaError] = {}
-        guesses = self._handed_out.take(judges)
+        results = await self._moved_at_sight(judges)
         for _ in range(_TRIES):
             todo = [run_id for run_id in judges if run_id not in results]
             if not todo:
                 break
-            found = await self._look_up(todo, guesses)
+            found = {run.id: run for run in await self._store.get_runs(todo) if run.kind == KIND}
             now = self._clock.now()
             moves: list[Move] = []
             for run_id in todo:
@@ -321,27 +320,35 @@ class QueueVerbs:
                         raise NotFound(f"there is no item {run_id}")
                     move = judges[run_id](run, now)
                 except KsanaError as error:
-                    if run_id not in guesses:
-                        results[run_id] = error
+                    results[run_id] = error
                     continue
-                if move is not None:
-                    moves.append(move)
-                elif run_id not in guesses:
+                if move is None:
                     results[run_id] = run
-            guesses = {}
-            plain = [move for move in moves if not _is_written(move, writes)]
+                else:
+                    moves.append(move)
+            told = [move for move in moves if _is_written(move, writes)] if writes else []
+            plain = [move for move in moves if not _is_written(move, writes)] if told else moves
             if plain:
                 results |= await self._stored(plain, now)
-            if told := [move for move in moves if _is_written(move, writes)]:
+            if told:
                 results |= await self._written(told, writes, now)
         busy = InvalidState("the item moves faster than it can be changed; try again")
         return [results.get(run_id, busy) for run_id in judges]
 
-    async def _look_up(self, run_ids: Sequence[int], guesses: Mapping[int, Run]) -> dict[int, Run]:
-        """Items as they stand, or most likely stand: a guess may make a move, but only the store says no."""
-        unknown = [run_id for run_id in run_ids if run_id not in guesses]
-        found = await self._store.get_runs(unknown) if unknown else []
-        return {**guesses, **{run.id: run for run in found if run.kind == KIND}}
+    async def _moved_at_sight(self, judges: Mapping[int, Judge]) -> dict[int, Run | KsanaError]:
+        """Move items that were all handed out here as they were then, if nothing is to be refused; those that moved
+        meanwhile stay as they are."""
+        known = self._handed_out.take(judges)
+        if len(known) < len(judges):
+            return {}
+        now = self._clock.now()
+        try:
+            moves = [judge(known[run_id], now) for run_id, judge in judges.items()]
+        except KsanaError:
+            # What stands in the store may tell otherwise.
+            return {}
+        sure = [move for move in moves if move is not None]
+        return await self._stored(sure, now) if len(sure) == len(judges) > 0 else {}
 
     async def _written(
         self, moves: list[Move], writes: Mapping[int, WriteBack], now: datetime

@@ -44,11 +44,13 @@ class SqliteTx:
         if packed is None:
             packed = self._packing[statement] = Statement(_pack(statement.text, table))
         [(text,)] = self._execute(*self._ready(packed, values)).fetchall()
-        rows: list[tuple[Any, ...]] = _unpack(text)
-        places = [i for i, (_, kind) in enumerate(table.columns) if kind == "bytes"]
-        if all(row[i] is None for row in rows for i in places):
-            return rows
-        return [_with_bytes(row, places) for row in rows]
+        rows: list[Any] = _unpack(text)
+        for place, (_, kind) in enumerate(table.columns):
+            if kind == "bytes":
+                for row in rows:
+                    if (told := row[place]) is not None:
+                        row[place] = bytes.fromhex(told)
+        return rows
 
     async def run(self, statement: Statement, /, **values: Any) -> int:
         return self._execute(*self._ready(statement, values)).rowcount
@@ -157,7 +159,7 @@ def _listed(values: Collection[Any]) -> Any:
     return msgspec.json.encode(values).decode()
 
 
-_unpack = msgspec.json.Decoder(list[tuple[Any, ...]]).decode
+_unpack = msgspec.json.Decoder(list[list[Any]]).decode
 
 
 def _pack(text: str, table: Table) -> str:
@@ -167,10 +169,6 @@ def _pack(text: str, table: Table) -> str:
         for name, kind in table.columns
     ]
     return f"SELECT json_group_array(json_array({', '.join(values)})) FROM ({text})"
-
-
-def _with_bytes(row: tuple[Any, ...], places: list[int]) -> tuple[Any, ...]:
-    return tuple([bytes.fromhex(v) if i in places and v is not None else v for i, v in enumerate(row)])
 
 
 def _update(table: Table) -> str:

@@ -44,6 +44,11 @@ class _Stream:
         self.last: Run | None = None
         self.is_over = False
 
+    def take_all(self) -> list[Run]:
+        runs = list(self.waiting)
+        self.waiting.clear()
+        return runs
+
 
 class DueItems:
     """What a pull may hand out. Others that pull at the same time are shown other items."""
@@ -66,6 +71,10 @@ class DueItems:
             if not stream.waiting and not stream.is_over:
                 await self._read_on(stream)
         self._size = max(self._pull.limit, _PAGE)
+        holders = [stream for stream in self._streams if stream.waiting]
+        if len(holders) == 1:
+            [only] = holders
+            return only.take_all()
         # Behind the nearest end of those that go on, there may be items that have not been read yet.
         ends = [self._key(stream.waiting[-1]) for stream in self._streams if not stream.is_over]
         end = min(ends, default=None)

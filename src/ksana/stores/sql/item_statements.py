@@ -33,10 +33,10 @@ DUE_ITEMS_OF_TYPES = _due_items(*_DUE, _OF_TYPES)
 SAME_DUE_ITEMS_OF_TYPES = _due_items(*_SAME, _OF_TYPES)
 LATER_DUE_ITEMS_OF_TYPES = _due_items(*_LATER, _OF_TYPES)
 _HAND_OUT = (
-    "state = 'RUNNING', reason = NULL, epoch = {run}epoch + 1, attempt = {run}attempt + 1, node_id = NULL,"
-    " holder = :holder, deadline_at = :until, started_at = COALESCE({run}started_at, :at)"
+    "state = 'RUNNING', reason = NULL, epoch = epoch + 1, attempt = attempt + 1, node_id = NULL,"
+    " holder = :holder, deadline_at = :until, started_at = COALESCE(started_at, :at)"
 )
-PULL_ITEMS = Statement(f"UPDATE ksana_runs {{by_key}} SET {_HAND_OUT.format(run='')} WHERE id IN (:ids*)")
+PULL_ITEMS = Statement(f"UPDATE ksana_runs {{by_key}} SET {_HAND_OUT} WHERE id IN (:ids*)")
 
 
 def head_start_of(priority: Priority) -> str:
@@ -47,23 +47,21 @@ def head_start_of(priority: Priority) -> str:
 def _pull_free_items(*conditions: str) -> Statement:
     """A whole pull in one step, where a change can tell what it found: of items that nothing governs. The first column
     says whether something does, in which case nothing was handed out; it is told even if nothing is due."""
-    columns = ", ".join(RUNS.names)
     due = [
-        f"(SELECT {columns} FROM ksana_runs WHERE {{ready}} AND queue = :queue AND priority = {priority.value}"
-        f" AND {' AND '.join(conditions)} ORDER BY due_at, id LIMIT :limit {{skip_locked}})"
-        for priority in Priority
+        "(SELECT id, priority, due_at, subject FROM ksana_runs WHERE {ready} AND queue = :queue"
+        f" AND priority = {one.value} AND {' AND '.join(conditions)} ORDER BY due_at, id LIMIT :limit {{skip_locked}})"
+        for one in Priority
     ]
-    found = [f"found_{n} AS {one}" for n, one in enumerate(due)]
+    found = ", ".join(f"found_{n} AS {one}" for n, one in enumerate(due))
     all_found = " UNION ALL ".join(f"SELECT * FROM found_{n}" for n in range(len(due)))
     starts = " ".join(f"WHEN {one.value} THEN CAST(:{head_start_of(one)} AS {{int}})" for one in Priority)
-    age = f"due_at - CASE priority {starts} END"
     return Statement(
-        f"WITH {', '.join(found)},"
-        f" due AS (SELECT * FROM ({all_found}) f ORDER BY {age}, priority DESC, id LIMIT :limit),"
+        f"WITH {found}, due AS (SELECT id, subject FROM ({all_found}) f"
+        f" ORDER BY due_at - CASE priority {starts} END, priority DESC, id LIMIT :limit),"
         " governed AS (SELECT 1 FROM ksana_queues q WHERE q.queue = :queue"
         " UNION ALL SELECT 1 FROM due WHERE subject IS NOT NULL),"
-        f" handed AS (UPDATE ksana_runs r SET {_HAND_OUT.format(run='r.')} FROM due"
-        f" WHERE r.id = due.id AND NOT EXISTS (SELECT 1 FROM governed) RETURNING due.*)"
+        f" handed AS (UPDATE ksana_runs SET {_HAND_OUT} WHERE id IN (SELECT id FROM due)"
+        f" AND NOT EXISTS (SELECT 1 FROM governed) RETURNING {', '.join(RUNS.names)})"
         " SELECT EXISTS (SELECT 1 FROM governed), handed.* FROM (SELECT 1) told LEFT JOIN handed ON TRUE"
     )
 

@@ -14,9 +14,9 @@ from ksana.stores.sql.handing_out import hand, hand_out
 from ksana.stores.sql.item_statements import PULL_FREE_ITEMS, PULL_FREE_ITEMS_OF_TYPES, head_start_of
 from ksana.stores.sql.limits import Limits, lock_limits, read_settings
 from ksana.stores.sql.rows import record_to_row
-from ksana.stores.sql.run_rows import run_to_row, runs_from_rows
+from ksana.stores.sql.run_rows import item_to_row, runs_from_rows
 from ksana.stores.sql.statements import ANSWERS_TO_KEYS
-from ksana.stores.sql.tables import IDEMPOTENCY, RUNS
+from ksana.stores.sql.tables import FRESH_ITEMS, IDEMPOTENCY
 from ksana.stores.sql.tx import Tx
 
 _NO_TIME = timedelta(0)
@@ -27,7 +27,7 @@ async def enqueue(tx: Tx, items: Sequence[Enqueued]) -> list[int]:
     """Add items whose key is new; answer for each the run that stands for it."""
     earlier = await _earlier(tx, items)
     runs = [item.run for item in items if _stands_for(item, earlier) == item.run.id]
-    await tx.insert(RUNS, [run_to_row(run) for run in runs])
+    await tx.insert(FRESH_ITEMS, [item_to_row(run) for run in runs])
     return [_stands_for(item, earlier) for item in items]
 
 
@@ -63,8 +63,7 @@ async def pull_free(tx: Tx, pull: Pull) -> Pulled | None:
     if rows[0][0]:
         return None
     # A row without an id says that nothing is due.
-    found = runs_from_rows([row[1:] for row in rows if row[1] is not None])
-    return Pulled([pulled(run, pull) for run in first_of(found, pull)])
+    return Pulled(first_of(runs_from_rows([row[1:] for row in rows if row[1] is not None]), pull))
 
 
 async def pull(tx: Tx, set_queues: set[str], pull: Pull) -> Pulled:

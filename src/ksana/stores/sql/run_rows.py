@@ -54,6 +54,25 @@ def run_to_row(run: Run) -> tuple[Any, ...]:
     )
 
 
+def item_to_row(run: Run) -> tuple[Any, ...]:
+    """The row of a new item, with the columns of FRESH_ITEMS."""
+    return (
+        run.id,
+        run.surface,
+        run.kind,
+        run.queue,
+        run.trigger._value_,
+        run.state._value_,
+        run.priority._value_,
+        to_micros(run.due_at),
+        to_micros(run.created_at),
+        run.parent_id,
+        run.step,
+        run.input,
+        run.subject,
+    )
+
+
 FRESH = (None, 0, 0, None, None, "", None, None, None, None, None, None)
 """The end of the row of a run to which nothing has happened yet."""
 

@@ -15,12 +15,12 @@ from ksana.stores.sql.compile import Compiled, compile_statement
 from ksana.stores.sql.dialects import SQLITE
 from ksana.stores.sql.handing import hand_over, pass_on, stamp_chains
 from ksana.stores.sql.rows import Row
-from ksana.stores.sql.statements import END_RUNS, ENDED_AS_TOLD, Statement
+from ksana.stores.sql.statements import END_RUNS, ENDED_AS_TOLD, RUNS_AT_EPOCH, Statement
 from ksana.stores.sql.tables import Table
 from ksana.stores.sql.tx import Relay, Told, UniqueViolation
 
 # A few sizes only, so that the prepared statements for them stay at hand; the largest keeps below the limit of values.
-_PIECES = (500, 256, 64, 16, 4, 1)
+_PIECES = (500, 100, 20, 4, 1)
 
 
 class SqliteTx:
@@ -100,7 +100,11 @@ class SqliteTx:
             raise UniqueViolation(str(error)) from error
 
     async def swap(self, change: Statement, /, ids: Sequence[int], epoch: int, **values: Any) -> list[int]:
-        return [row[0] for row in await self.rows(change, ids=ids, epoch=epoch, **values)]
+        # Nobody else writes meanwhile. A change that tells which rows it found would take a step for each.
+        won = [row[0] for row in await self.rows(RUNS_AT_EPOCH, ids=ids, epoch=epoch)]
+        if won:
+            await self.run(change, ids=won, epoch=epoch, **values)
+        return won
 
     async def claim(self, claim: Claim) -> list[Row]:
         return await claim_by_priority(self, claim)

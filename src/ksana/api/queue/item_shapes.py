@@ -191,31 +191,32 @@ class _Carried(msgspec.Struct, frozen=True, gc=False):
 _carried = msgspec.json.Decoder(_Carried).decode
 
 
+# Called three times for each item that passes: what most items do not have is not asked for.
 def _shown(view: Callable[..., V], run: Run, **more: Any) -> V:
     item = _carried(run.input or b"{}")
-    extras = item.extras
-    state = run.state
+    extras, subject, state = item.extras, run.subject, run.state
+    deadline_at, started_at, ended_at = run.deadline_at, run.started_at, run.ended_at
     return view(
         job_id=job_id_of(run.id),
         queue=shown_queue(run.queue),
         type=run.step,
-        object_type=extras.get("object_type"),
-        object_id=extras.get("object_id"),
-        action=extras.get("action"),
+        object_type=extras.get("object_type") if extras else None,
+        object_id=extras.get("object_id") if extras else None,
+        action=extras.get("action") if extras else None,
         payload=item.payload,
         run_at=instant(run.due_at),
         priority=PRIORITY_WORDS[run.priority],
         attempt=run.failures,
         max_attempts=item.max_attempts,
-        idempotency_key=extras.get("idempotency_key"),
-        group_key=key_of_subject(run.subject),
+        idempotency_key=extras.get("idempotency_key") if extras else None,
+        group_key=None if subject is None else key_of_subject(subject),
         status=STATUS[state],
         last_error=run.error or None,
         # Nobody holds an item that waits to be pulled again.
         worker_id=None if state in CLAIMABLE else run.holder,
-        lease_until=timestamp(run.deadline_at),
+        lease_until=None if deadline_at is None else timestamp(deadline_at),
         created_at=timestamp(run.created_at),
-        started_at=timestamp(run.started_at),
-        ended_at=timestamp(run.ended_at),
+        started_at=None if started_at is None else timestamp(started_at),
+        ended_at=None if ended_at is None else timestamp(ended_at),
         **more,
     )

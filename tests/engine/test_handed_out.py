@@ -17,9 +17,9 @@ from tests.stores.builders import NOW
 LEASE = timedelta(minutes=15)
 
 
-async def held(world: World, count: int = 1, **said: str) -> list[Run]:
+async def held(world: World, count: int = 1, subject: str | None = None) -> list[Run]:
     queue = world.main.engine.queue
-    await queue.enqueue([NewItem(queue="mail", item=Item(n), **said) for n in range(count)])
+    await queue.enqueue([NewItem(queue="mail", item=Item(n), subject=subject) for n in range(count)])
     return await pull(queue)
 
 

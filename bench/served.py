@@ -11,6 +11,11 @@ from contextlib import asynccontextmanager
 _ADDRESS = re.compile(r"http://[\d.]+:\d+")
 
 
+async def _drain(log: asyncio.StreamReader) -> None:
+    while await log.read(2**16):
+        pass
+
+
 @asynccontextmanager
 async def serving(url: str) -> AsyncIterator[str]:
     """`ksana serve` on this store, by its address."""
@@ -22,7 +27,10 @@ async def serving(url: str) -> AsyncIterator[str]:
     try:
         while (found := _ADDRESS.search((await child.stderr.readline()).decode())) is None:
             assert child.returncode is None, "the server ended by itself"
+        # A log that nobody reads would sooner or later stop the server.
+        reading = asyncio.ensure_future(_drain(child.stderr))
         yield found[0]
     finally:
         child.terminate()
-        await child.communicate()
+        await child.wait()
+    await reading

@@ -17,7 +17,6 @@ from ksana.config import Settings
 from ksana.observe.logs import setup_logging
 
 INTERRUPTED: Final = 130
-
 # How many new objects the cycle collector waits for. A busy node holds tens of thousands that are about to go by
 # themselves, and next to nothing of it are cycles: at 700, the default, it looks at the same ones over and over.
 _YOUNG: Final = 50_000

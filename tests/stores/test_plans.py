@@ -64,7 +64,7 @@ PLANS: list[tuple[str, dict[str, Any], str]] = [
     ("LATER_DUE_ITEMS", {"queue": "@mail", "priority": 2, "now": LATER, "limit": 100, "full": ["#a"], **AFTER}, READY),
     ("HELD_ITEMS", {"queue": "@mail"}, HANDED_OUT),
     ("HELD_BY_SUBJECT", {"queue": "@mail", "subjects": ["memory/70", "memory/170"]}, HANDED_OUT),
-    ("PULL_ITEMS", {"holder": "w", "until": 1, "now": 1, "ids": [1, 2, 3]}, ""),
+    ("PULL_ITEMS", {"holder": "w", "until": 1, "at": 1, "ids": [1, 2, 3]}, ""),
     ("COUNT_QUEUED", {"first": "@", "last": "A", "now": LATER}, READY),
     ("COUNT_HELD", {"first": "@", "last": "A"}, HANDED_OUT),
     ("COUNT_DEAD_ITEMS", {"first": "@", "last": "A"}, ENDED),
@@ -187,6 +187,8 @@ async def test_every_hot_statement_uses_its_index(filled: Database) -> None:
     assert await searches_without_their_index(filled) == []
     if filled.dialect.name in ("sqlite", "postgres"):
         await runs_are_ended_by_their_key(filled)
+    if filled.pulls_at_once:
+        await items_are_pulled_by_their_order(filled)
 
 
 async def without_their_index(filled: Database) -> list[Any]:
@@ -235,6 +237,15 @@ async def runs_are_ended_by_their_key(filled: Database) -> None:
     values = {name: value for name, value in CHANGE.items() if name not in ("due_at", "deadline_at")}
     for statement, said in ((sql.END_RUNS, values), (sql.ENDED_AS_TOLD, {"epoch": 0})):
         steps = await plan(filled, statement, {"told": TOLD, **said})
+        assert not any(is_full_scan(filled, step) for step in steps), steps
+
+
+async def items_are_pulled_by_their_order(filled: Database) -> None:
+    starts = {item_statements.head_start_of(priority): 0 for priority in Priority}
+    said = {"queue": "@mail", "now": LATER, "limit": 100, "holder": "w", "until": 1, "at": 1, **starts}
+    for statement in (item_statements.PULL_FREE_ITEMS, item_statements.PULL_FREE_ITEMS_OF_TYPES):
+        steps = await plan(filled, statement, {**said, "types": ["welcome"]})
+        assert sum("Index Scan using ksana_runs_ready" in step for step in steps) == len(Priority), steps
         assert not any(is_full_scan(filled, step) for step in steps), steps
 
 

@@ -292,8 +292,7 @@ def _told(report: Report | None) -> bytes | None:
 
 def pulled(run: Run, pull: Pull) -> Run:
     """The run as it is handed out."""
-    moved = advance(run, Event.CLAIM, pull.begun_at, deadline_at=pull.until, error=run.error)
-    return msgspec.structs.replace(moved, holder=pull.holder)
+    return advance(run, Event.CLAIM, pull.begun_at, deadline_at=pull.until, holder=pull.holder, error=run.error)
 
 
 def first_of(runs: Sequence[Run], pull: Pull) -> list[Run]:

@@ -74,6 +74,7 @@ def advance(
     due_at: datetime | None = None,
     deadline_at: datetime | None = None,
     node_id: int | None = None,
+    holder: str | None = None,
     error: str = "",
 ) -> Run:
     """The run after `event`, or InvalidState if the table has no such arrow."""
@@ -104,6 +105,7 @@ def advance(
         due_at=due_at or run.due_at,
         deadline_at=deadline_at,
         node_id=node_id,
+        holder=run.holder if holder is None else holder,
         started_at=(run.started_at or now) if event is Event.CLAIM else run.started_at,
         ended_at=None,
         error=storable(error[:ERROR_LENGTH]),

@@ -37,6 +37,7 @@ from ksana.domain.states import Reason, State
 from ksana.engine.alerts import Alarm
 from ksana.engine.auditing import Auditor
 from ksana.engine.draws import IdPool
+from ksana.engine.handed_out import HandedOut
 from ksana.engine.loops import rest
 from ksana.engine.queue_judges import Judge, acking, failing, releasing
 from ksana.engine.recording import Recorder
@@ -92,6 +93,7 @@ class QueueVerbs:
         self._alarm = alarm
         self._auditor = auditor
         self._recorder = recorder
+        self._handed_out = HandedOut()
         self._news: dict[str, set[asyncio.Event]] = {}
         self._is_closed = False
 
@@ -193,6 +195,7 @@ class QueueVerbs:
                 if gone is not None and gone.done():
                     return await self._give_back(runs)
                 if runs or at >= until or self._is_closed:
+                    self._handed_out.keep(runs)
                     return runs
                 due_at = await self._store.next_due_at([name])
                 wake_at = min(until, at + _LOOK_AGAIN)
@@ -302,7 +305,7 @@ class QueueVerbs:
         """Move items as they stand, all in one step; each is answered on its own. One that moves meanwhile is looked at
         again. `writes` says what is to be written back to the objects of those that are done."""
         writes = writes or {}
-        results: dict[int, Run | KsanaError] = {}
+        results = await self._moved_at_sight(judges)
         for _ in range(_TRIES):
             todo = [run_id for run_id in judges if run_id not in results]
             if not todo:
@@ -323,13 +326,29 @@ class QueueVerbs:
                     results[run_id] = run
                 else:
                     moves.append(move)
-            plain = [move for move in moves if not _is_written(move, writes)]
+            told = [move for move in moves if _is_written(move, writes)] if writes else []
+            plain = [move for move in moves if not _is_written(move, writes)] if told else moves
             if plain:
                 results |= await self._stored(plain, now)
-            if told := [move for move in moves if _is_written(move, writes)]:
+            if told:
                 results |= await self._written(told, writes, now)
         busy = InvalidState("the item moves faster than it can be changed; try again")
         return [results.get(run_id, busy) for run_id in judges]
+
+    async def _moved_at_sight(self, judges: Mapping[int, Judge]) -> dict[int, Run | KsanaError]:
+        """Move items that were all handed out here as they were then, if nothing is to be refused; those that moved
+        meanwhile stay as they are."""
+        known = self._handed_out.take(judges)
+        if len(known) < len(judges):
+            return {}
+        now = self._clock.now()
+        try:
+            moves = [judge(known[run_id], now) for run_id, judge in judges.items()]
+        except KsanaError:
+            # What stands in the store may tell otherwise.
+            return {}
+        sure = [move for move in moves if move is not None]
+        return await self._stored(sure, now) if len(sure) == len(judges) > 0 else {}
 
     async def _written(
         self, moves: list[Move], writes: Mapping[int, WriteBack], now: datetime
@@ -360,6 +379,7 @@ class QueueVerbs:
         pairs = [(move, None) for move in moves]
         turn = await self._store.turn(moves, None, self._alarm.of(pairs, now), self._alarm.hooks)
         kept = [move for move in moves if move.run.id not in turn.lost]
+        self._handed_out.keep(move.run for move in kept)
         for observer in self._observers:
             observer.on_moved([*[(move, None) for move in kept], *turn.followed], now)
         self.tell({move.run.queue for move in kept if not move.run.state.is_final})

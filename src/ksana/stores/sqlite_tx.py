@@ -15,12 +15,12 @@ from ksana.stores.sql.compile import Compiled, compile_statement
 from ksana.stores.sql.dialects import SQLITE
 from ksana.stores.sql.handing import hand_over, pass_on, stamp_chains
 from ksana.stores.sql.rows import Row
-from ksana.stores.sql.statements import END_RUNS, ENDED_AS_TOLD, Statement
+from ksana.stores.sql.statements import END_RUNS, ENDED_AS_TOLD, RUNS_AT_EPOCH, Statement
 from ksana.stores.sql.tables import Table
 from ksana.stores.sql.tx import Relay, Told, UniqueViolation
 
 # A few sizes only, so that the prepared statements for them stay at hand; the largest keeps below the limit of values.
-_PIECES = (500, 256, 64, 16, 4, 1)
+_PIECES = (500, 100, 20, 4, 1)
 
 
 class SqliteTx:
@@ -44,11 +44,13 @@ class SqliteTx:
         if packed is None:
             packed = self._packing[statement] = Statement(_pack(statement.text, table))
         [(text,)] = self._execute(*self._ready(packed, values)).fetchall()
-        rows: list[tuple[Any, ...]] = _unpack(text)
-        places = [i for i, (_, kind) in enumerate(table.columns) if kind == "bytes"]
-        if all(row[i] is None for row in rows for i in places):
-            return rows
-        return [_with_bytes(row, places) for row in rows]
+        rows: list[Any] = _unpack(text)
+        for place, (_, kind) in enumerate(table.columns):
+            if kind == "bytes":
+                for row in rows:
+                    if (told := row[place]) is not None:
+                        row[place] = bytes.fromhex(told)
+        return rows
 
     async def run(self, statement: Statement, /, **values: Any) -> int:
         return self._execute(*self._ready(statement, values)).rowcount
@@ -98,7 +100,11 @@ class SqliteTx:
             raise UniqueViolation(str(error)) from error
 
     async def swap(self, change: Statement, /, ids: Sequence[int], epoch: int, **values: Any) -> list[int]:
-        return [row[0] for row in await self.rows(change, ids=ids, epoch=epoch, **values)]
+        # Nobody else writes meanwhile. A change that tells which rows it found would take a step for each.
+        won = [row[0] for row in await self.rows(RUNS_AT_EPOCH, ids=ids, epoch=epoch)]
+        if won:
+            await self.run(change, ids=won, epoch=epoch, **values)
+        return won
 
     async def claim(self, claim: Claim) -> list[Row]:
         return await claim_by_priority(self, claim)
@@ -157,7 +163,7 @@ def _listed(values: Collection[Any]) -> Any:
     return msgspec.json.encode(values).decode()
 
 
-_unpack = msgspec.json.Decoder(list[tuple[Any, ...]]).decode
+_unpack = msgspec.json.Decoder(list[list[Any]]).decode
 
 
 def _pack(text: str, table: Table) -> str:
@@ -167,10 +173,6 @@ def _pack(text: str, table: Table) -> str:
         for name, kind in table.columns
     ]
     return f"SELECT json_group_array(json_array({', '.join(values)})) FROM ({text})"
-
-
-def _with_bytes(row: tuple[Any, ...], places: list[int]) -> tuple[Any, ...]:
-    return tuple([bytes.fromhex(v) if i in places and v is not None else v for i, v in enumerate(row)])
 
 
 def _update(table: Table) -> str:

@@ -196,6 +196,21 @@ def test_what_is_not_strict_json_is_refused(body: bytes) -> None:
     assert caught.value.message
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"name":"a","name":"b:c"}',
+        b'{"name":"a","payload":"x\\u003a","payload":1}',
+        b'{"name":"a","payload":1,"payload":"x\\u003a"}',
+        b'{"name":"a","payload":{"":1,"":":"}}',
+        b'{"name":"a:b","payload":[{"k":{"k":1,"k":1}}]}',
+    ],
+)
+def test_no_colon_hides_a_key_that_appears_twice(body: bytes) -> None:
+    with pytest.raises(InvalidJson, match="appears twice"):
+        READER.read(body)
+
+
 def test_the_reason_names_the_fix() -> None:
     for body, words in (
         (b"", "empty"),
@@ -214,8 +229,9 @@ def test_the_deepest_allowed_body_is_read() -> None:
 
 
 def test_many_brackets_are_not_depth() -> None:
-    body = READER.read(json.dumps({"name": "a", "payload": [{}] * 500 + ["[" * 500]}).encode())
-    assert len(body.payload) == 501
+    for escaped in ("", "\u0001"):
+        body = READER.read(json.dumps({"name": "a", "payload": [{}] * 500 + ["[" * 500, escaped]}).encode())
+        assert len(body.payload) == 502
 
 
 def test_nul_is_refused_where_it_stands_and_an_escaped_backslash_is_no_nul() -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
+
+import msgspec
 
 from ksana.api.kit import Call, Reply, Route, Scope
 from ksana.api.kit.conversion import convert
@@ -24,6 +28,15 @@ from ksana.domain.runs import Run
 _KEY_LENGTH = 190
 
 
+class _AllRight(msgspec.Struct, frozen=True):
+    """A body of many items as it mostly is: with nothing wrong in any of them."""
+
+    jobs: list[NewJob]
+
+
+_all_right = msgspec.json.Decoder(_AllRight).decode
+
+
 async def enqueue(call: Call[NewJob, None]) -> Reply:
     """Enqueue an item, or answer the one that has used its key: 201 if it is new, else 200."""
     services: Services = call.services
@@ -39,15 +52,25 @@ async def enqueue_many(call: Call[NewJobs, None]) -> EnqueueResults:
     """Enqueue items, each answered on its own and in order: what is right is stored, whatever is wrong beside it."""
     services: Services = call.services
     queue, now = services.engine.queue, services.engine.clock.now()
-    read: list[NewItem | InvalidArgument] = []
-    for given in call.body.jobs:
-        try:
-            read.append(read_new_job(convert(given, NewJob), now))
-        except InvalidArgument as error:
-            read.append(error)
+    read = [_read(given, now) for given in _typed(call)]
     done = iter(await queue.enqueue([one for one in read if isinstance(one, NewItem)]))
     answers = [(one, False) if isinstance(one, InvalidArgument) else next(done) for one in read]
     return EnqueueResults([_answer(run, is_new, call.request_id) for run, is_new in answers])
+
+
+def _typed(call: Call[NewJobs, None]) -> Sequence[NewJob | dict[str, Any]]:
+    """The items in one pass over the body, or one by one if there is anything wrong with any of them."""
+    try:
+        return _all_right(call.raw).jobs
+    except (ValueError, RecursionError):
+        return call.body.jobs
+
+
+def _read(given: NewJob | dict[str, Any], now: datetime) -> NewItem | InvalidArgument:
+    try:
+        return read_new_job(given if isinstance(given, NewJob) else convert(given, NewJob), now)
+    except InvalidArgument as error:
+        return error
 
 
 def _answer(result: Run | KsanaError, is_new: bool, request_id: str) -> AnsweredEnqueue:

@@ -22,7 +22,7 @@ _REQUIRED: Final = "is required"
 def read_new_job(body: NewJob, now: datetime, header_key: str | None = None) -> NewItem:
     """The item a request asks for. `header_key` is its Idempotency-Key, if it has one."""
     problems: list[Problem] = []
-    is_about_object = any(getattr(body, name) is not None for name in _OBJECT)
+    is_about_object = not (body.object_type is None and body.object_id is None and body.action is None)
     due_at = _due_at(body, now, problems)
     _check_object(body, problems) if is_about_object else _check_free(body, problems)
     if problems:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -19,10 +20,12 @@ from ksana.api.queue.words import (
     job_id_of,
 )
 from ksana.domain.errors import KsanaError
-from ksana.domain.items import item_of, key_of_subject, lease_token, report_of, shown_queue
+from ksana.domain.items import DEFAULT_MAX_ATTEMPTS, key_of_subject, lease_token, report_of, shown_queue
 from ksana.domain.moves import Kept
 from ksana.domain.runs import Run
 from ksana.domain.states import CLAIMABLE, State
+
+V = TypeVar("V", bound="ItemView")
 
 MOST = 1000
 _YEARS = 315_360_000
@@ -62,7 +65,10 @@ class NewJobs(Input, frozen=True):
     jobs: Annotated[list[dict[str, Any]], msgspec.Meta(min_length=1, max_length=MOST)]
 
 
-class ItemView(msgspec.Struct, frozen=True, kw_only=True):
+# `gc=False` on what comes by the hundred: it can hold no reference to itself, so the cycle collector need not look.
+
+
+class ItemView(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An item. `attempt` counts the times it has failed; what belongs to an object is null for an item about none."""
 
     job_id: str
@@ -88,20 +94,20 @@ class ItemView(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: Timestamp | None
 
 
-class EnqueuedView(ItemView, frozen=True, kw_only=True):
+class EnqueuedView(ItemView, frozen=True, kw_only=True, gc=False):
     """The item that stands for what was sent; `deduplicated` if it was there before."""
 
     deduplicated: bool
 
 
-class PulledView(ItemView, frozen=True, kw_only=True):
+class PulledView(ItemView, frozen=True, kw_only=True, gc=False):
     """An item that is the worker's until `lease_until`; `progress` is what the worker before it left."""
 
     lease_token: str
     progress: Any
 
 
-class ItemDetail(ItemView, frozen=True, kw_only=True):
+class ItemDetail(ItemView, frozen=True, kw_only=True, gc=False):
     """An item with what workers told of it."""
 
     progress: Any
@@ -110,7 +116,7 @@ class ItemDetail(ItemView, frozen=True, kw_only=True):
     next_action_at: str | None
 
 
-class Answered(msgspec.Struct, frozen=True, kw_only=True):
+class Answered(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one of many was answered: `status` is what it would have been alone, with the item or the error."""
 
     status: int
@@ -118,7 +124,7 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     error: ErrorBody | None = None
 
 
-class AnsweredEnqueue(msgspec.Struct, frozen=True, kw_only=True):
+class AnsweredEnqueue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The same for one that was to be enqueued."""
 
     status: int
@@ -137,21 +143,23 @@ class EnqueueResults(msgspec.Struct, frozen=True):
 
 
 def show_job(run: Run) -> ItemView:
-    return ItemView(**_said(run))
+    return _shown(ItemView, run)
 
 
 def show_enqueued(run: Run, is_new: bool) -> EnqueuedView:
-    return EnqueuedView(**_said(run), deduplicated=not is_new)
+    return _shown(EnqueuedView, run, deduplicated=not is_new)
 
 
 def show_pulled(run: Run, kept: Kept | None) -> PulledView:
-    return PulledView(**_said(run), lease_token=lease_token(run), progress=report_of(kept).progress)
+    progress = None if kept is None else report_of(kept).progress
+    return _shown(PulledView, run, lease_token=lease_token(run), progress=progress)
 
 
 def show_detail(run: Run, kept: Kept | None) -> ItemDetail:
     report = report_of(kept)
-    return ItemDetail(
-        **_said(run),
+    return _shown(
+        ItemDetail,
+        run,
         # How far it came tells nothing any more once it is done.
         progress=None if run.state is State.SUCCESS else report.progress,
         output=None if kept is None or kept.artifact is None else msgspec.Raw(kept.artifact),
@@ -172,29 +180,43 @@ def show_answer(result: Run | KsanaError, request_id: str) -> Answered:
     return Answered(status=status, error=error)
 
 
-def _said(run: Run) -> dict[str, Any]:
-    item = item_of(run)
-    extras = item.extras
-    return {
-        "job_id": job_id_of(run.id),
-        "queue": shown_queue(run.queue),
-        "type": run.step,
-        "object_type": extras.get("object_type"),
-        "object_id": extras.get("object_id"),
-        "action": extras.get("action"),
-        "payload": item.payload,
-        "run_at": instant(run.due_at),
-        "priority": PRIORITY_WORDS[run.priority],
-        "attempt": run.failures,
-        "max_attempts": item.max_attempts,
-        "idempotency_key": extras.get("idempotency_key"),
-        "group_key": key_of_subject(run.subject),
-        "status": STATUS[run.state],
-        "last_error": run.error or None,
+class _Carried(msgspec.Struct, frozen=True, gc=False):
+    """An Item whose payload is passed on as it is stored: many are shown for each that somebody looks into."""
+
+    payload: msgspec.Raw = msgspec.Raw(b"null")
+    max_attempts: int = DEFAULT_MAX_ATTEMPTS
+    extras: dict[str, Any] = {}
+
+
+_carried = msgspec.json.Decoder(_Carried).decode
+
+
+# Called three times for each item that passes: what most items do not have is not asked for.
+def _shown(view: Callable[..., V], run: Run, **more: Any) -> V:
+    item = _carried(run.input or b"{}")
+    extras, subject, state = item.extras, run.subject, run.state
+    deadline_at, started_at, ended_at = run.deadline_at, run.started_at, run.ended_at
+    return view(
+        job_id=job_id_of(run.id),
+        queue=shown_queue(run.queue),
+        type=run.step,
+        object_type=extras.get("object_type") if extras else None,
+        object_id=extras.get("object_id") if extras else None,
+        action=extras.get("action") if extras else None,
+        payload=item.payload,
+        run_at=instant(run.due_at),
+        priority=PRIORITY_WORDS[run.priority],
+        attempt=run.failures,
+        max_attempts=item.max_attempts,
+        idempotency_key=extras.get("idempotency_key") if extras else None,
+        group_key=None if subject is None else key_of_subject(subject),
+        status=STATUS[state],
+        last_error=run.error or None,
         # Nobody holds an item that waits to be pulled again.
-        "worker_id": None if run.state in CLAIMABLE else run.holder,
-        "lease_until": timestamp(run.deadline_at),
-        "created_at": timestamp(run.created_at),
-        "started_at": timestamp(run.started_at),
-        "ended_at": timestamp(run.ended_at),
-    }
+        worker_id=None if state in CLAIMABLE else run.holder,
+        lease_until=None if deadline_at is None else timestamp(deadline_at),
+        created_at=timestamp(run.created_at),
+        started_at=None if started_at is None else timestamp(started_at),
+        ended_at=None if ended_at is None else timestamp(ended_at),
+        **more,
+    )

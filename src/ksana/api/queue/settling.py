@@ -155,14 +155,16 @@ def _acking(body: AckInput, path: str = "") -> Judge:
         problems += error.problems
     if problems:
         raise InvalidArgument(problems)
-    report = Report(None, body.audit_event_id, next_at)
-    told = None if report == Report() else report
+    is_told = body.audit_event_id is not None or next_at is not None
+    told = Report(None, body.audit_event_id, next_at) if is_told else None
     if not succeeded:
         return failing(body.error or _SAID_FAILED, body.lease_token, is_final=True, report=told)
     output = None if body.output is msgspec.UNSET else msgspec.json.encode(body.output)
     done = acking(body.lease_token, output, told)
+    if body.epistemic_state is None and not body.auto_enqueue:
+        return done
     only_of_objects = [name for name in ("epistemic_state", "auto_enqueue") if getattr(body, name)]
-    return _of_an_object(done, [f"{path}{name}" for name in only_of_objects]) if only_of_objects else done
+    return _of_an_object(done, [f"{path}{name}" for name in only_of_objects])
 
 
 def _of_an_object(judge: Judge, fields: Sequence[str]) -> Judge:

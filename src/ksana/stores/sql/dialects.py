@@ -76,7 +76,7 @@ SQLITE = Dialect(
         "runs_table": "",
         "for_update": "",
         "skip_locked": "",
-        "returning_id": "RETURNING id",
+        "returning_id": "",
         "each_told": "json_each(:told) AS told",
         "told_id": "told.key",
         "position": "instr",

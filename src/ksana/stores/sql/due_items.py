@@ -22,7 +22,7 @@ from ksana.stores.sql.item_statements import (
     SAME_DUE_ITEMS_OF_TYPES,
 )
 from ksana.stores.sql.rows import Row
-from ksana.stores.sql.run_rows import run_from_row
+from ksana.stores.sql.run_rows import runs_from_rows
 from ksana.stores.sql.statements import Statement
 from ksana.stores.sql.tx import Tx
 
@@ -43,6 +43,11 @@ class _Stream:
         self.waiting: deque[Run] = deque()
         self.last: Run | None = None
         self.is_over = False
+
+    def take_all(self) -> list[Run]:
+        runs = list(self.waiting)
+        self.waiting.clear()
+        return runs
 
 
 class DueItems:
@@ -66,6 +71,10 @@ class DueItems:
             if not stream.waiting and not stream.is_over:
                 await self._read_on(stream)
         self._size = max(self._pull.limit, _PAGE)
+        holders = [stream for stream in self._streams if stream.waiting]
+        if len(holders) == 1:
+            [only] = holders
+            return only.take_all()
         # Behind the nearest end of those that go on, there may be items that have not been read yet.
         ends = [self._key(stream.waiting[-1]) for stream in self._streams if not stream.is_over]
         end = min(ends, default=None)
@@ -88,7 +97,7 @@ class DueItems:
             if len(rows) < self._size:
                 rows += await self._rows(later, stream, self._size - len(rows))
         stream.is_over = not rows or len(rows) < self._size
-        stream.waiting.extend(run_from_row(row[:-1]) for row in rows)
+        stream.waiting.extend(runs_from_rows([row[:-1] for row in rows]))
         if rows:
             stream.last = stream.waiting[-1]
             self.is_queue_set = self.is_queue_set or bool(rows[0][-1])

@@ -25,7 +25,7 @@ async def hand(tx: Tx, pull: Pull, runs: Sequence[Run]) -> None:
             ids=[run.id for run in runs],
             holder=pull.holder,
             until=to_micros(pull.until),
-            now=to_micros(pull.begun_at),
+            at=to_micros(pull.begun_at),
         )
 
 

@@ -84,6 +84,18 @@ def prepare(moves: Sequence[Move]) -> Moves:
     return Moves(tried, changes, attempts, exchanges, taken, kept, inputs, branches, frozenset(parents))
 
 
+def is_one_change(moves: Moves) -> bool:
+    """Whether these moves are made by a single `Tx.swap`, and nothing follows from them."""
+    if len(moves.alike) != 1 or moves.parents:
+        return False
+    [(change, _)] = moves.alike
+    if change.is_told or _comes_back(change):
+        return False
+    if moves.attempts or moves.exchanges or moves.taken or moves.kept or moves.inputs or moves.branches:
+        return False
+    return not any(move.frees_slot for move in moves.tried.values())
+
+
 def goes_on(move: Move) -> bool:
     """Whether the run may have been over before."""
     return move.run.state is State.RETRYING and move.run.failures == 0
@@ -170,7 +182,7 @@ def ended_as(change: Change) -> dict[str, Any]:
 
 
 async def _move(tx: Tx, change: Change, ids: list[int]) -> list[int]:
-    if change.ended_at is None or change.reason == Reason.OPERATOR.value:
+    if _comes_back(change):
         await _set_last_attempts_apart(tx, ids)
     return await tx.swap(
         MOVE_RUNS,
@@ -185,6 +197,11 @@ async def _move(tx: Tx, change: Change, ids: list[int]) -> list[int]:
         ended_at=change.ended_at,
         error=change.error,
     )
+
+
+def _comes_back(change: Change) -> bool:
+    """Whether it may change runs that had ended before."""
+    return change.ended_at is None or change.reason == Reason.OPERATOR.value
 
 
 async def _set_last_attempts_apart(tx: Tx, ids: list[int]) -> None:

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 from ksana.domain.handing_out import Pulled
-from ksana.domain.items import SCOPE, Enqueued, Pull, pulled
+from ksana.domain.items import HEAD_STARTS, SCOPE, Enqueued, Pull, PullOrder, first_of, pulled
+from ksana.domain.policies import Priority
+from ksana.domain.times import to_micros
 from ksana.stores.sql.due_items import DueItems
 from ksana.stores.sql.handing_out import hand, hand_out
+from ksana.stores.sql.item_statements import PULL_FREE_ITEMS, PULL_FREE_ITEMS_OF_TYPES, head_start_of
 from ksana.stores.sql.limits import Limits, lock_limits, read_settings
 from ksana.stores.sql.rows import record_to_row
-from ksana.stores.sql.run_rows import run_to_row
+from ksana.stores.sql.run_rows import item_to_row, runs_from_rows
 from ksana.stores.sql.statements import ANSWERS_TO_KEYS
-from ksana.stores.sql.tables import IDEMPOTENCY, RUNS
+from ksana.stores.sql.tables import FRESH_ITEMS, IDEMPOTENCY
 from ksana.stores.sql.tx import Tx
+
+_NO_TIME = timedelta(0)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 async def enqueue(tx: Tx, items: Sequence[Enqueued]) -> list[int]:
     """Add items whose key is new; answer for each the run that stands for it."""
     earlier = await _earlier(tx, items)
     runs = [item.run for item in items if _stands_for(item, earlier) == item.run.id]
-    await tx.insert(RUNS, [run_to_row(run) for run in runs])
+    await tx.insert(FRESH_ITEMS, [item_to_row(run) for run in runs])
     return [_stands_for(item, earlier) for item in items]
 
 
@@ -37,6 +44,26 @@ async def _earlier(tx: Tx, items: Sequence[Enqueued]) -> dict[str, int]:
     if added == len(records):
         return {key: int(record.body) for key, record in records.items()}
     return {key: int(body) for key, body in await tx.rows(ANSWERS_TO_KEYS, scope=SCOPE, keys=list(records))}
+
+
+async def pull_free(tx: Tx, pull: Pull) -> Pulled | None:
+    """Hand out the next due items in one statement; None if something governs them, and then nothing is changed."""
+    starts = HEAD_STARTS if pull.order is PullOrder.AGE else {}
+    rows = await tx.rows(
+        PULL_FREE_ITEMS_OF_TYPES if pull.types else PULL_FREE_ITEMS,
+        queue=pull.queue,
+        now=to_micros(pull.now),
+        limit=pull.limit,
+        holder=pull.holder,
+        until=to_micros(pull.until),
+        at=to_micros(pull.begun_at),
+        types=list(pull.types),
+        **{head_start_of(one): starts.get(one, _NO_TIME) // _MICROSECOND for one in Priority},
+    )
+    if rows[0][0]:
+        return None
+    # A row without an id says that nothing is due.
+    return Pulled(first_of(runs_from_rows([row[1:] for row in rows if row[1] is not None]), pull))
 
 
 async def pull(tx: Tx, set_queues: set[str], pull: Pull) -> Pulled:

@@ -14,7 +14,7 @@ from ksana.stores.sql.attempt_rows import attempt_from_row, attempt_row_from_las
 from ksana.stores.sql.claiming import BY_PRIORITY
 from ksana.stores.sql.job_rows import job_from_row
 from ksana.stores.sql.rows import Row, instant_or_none
-from ksana.stores.sql.run_rows import run_from_row
+from ksana.stores.sql.run_rows import run_from_row, runs_from_rows
 from ksana.stores.sql.statements import (
     ATTEMPTS_OF_RUN,
     COUNT_DEAD,
@@ -45,7 +45,7 @@ async def jobs_by_id(tx: Tx, ids: Iterable[int]) -> list[Job]:
 
 
 async def runs_by_id(tx: Tx, ids: Iterable[int]) -> list[Run]:
-    return [run_from_row(row) for row in await tx.rows(RUNS_BY_ID, ids=list(ids))]
+    return runs_from_rows(await tx.rows(RUNS_BY_ID, ids=list(ids)))
 
 
 async def run_by_token(tx: Tx, token: str) -> Run | None:

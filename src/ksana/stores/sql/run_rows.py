@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
@@ -54,76 +54,102 @@ def run_to_row(run: Run) -> tuple[Any, ...]:
     )
 
 
+def item_to_row(run: Run) -> tuple[Any, ...]:
+    """The row of a new item, with the columns of FRESH_ITEMS."""
+    return (
+        run.id,
+        run.surface,
+        run.kind,
+        run.queue,
+        run.trigger._value_,
+        run.state._value_,
+        run.priority._value_,
+        to_micros(run.due_at),
+        to_micros(run.created_at),
+        run.parent_id,
+        run.step,
+        run.input,
+        run.subject,
+    )
+
+
 FRESH = (None, 0, 0, None, None, "", None, None, None, None, None, None)
 """The end of the row of a run to which nothing has happened yet."""
 
 
 def run_from_row(row: Row) -> Run:
-    (
-        id,
-        job_id,
-        job_version,
-        surface,
-        kind,
-        queue,
-        made_by,
-        slot_at,
-        state,
-        epoch,
-        attempt,
-        priority,
-        due_at,
-        node_id,
-        created_at,
-        started_at,
-        reason,
-        failures,
-        reclaims,
-        deadline_at,
-        ended_at,
-        error,
-        callback_token,
-        parent_id,
-        step,
-        input,
-        holder,
-        subject,
-    ) = row
-    return Run(
-        id=id,
-        job_id=job_id,
-        job_version=job_version,
-        surface=surface,
-        kind=kind,
-        queue=queue,
-        trigger=_TRIGGERS[made_by],
-        slot_at=None if slot_at is None else from_micros(slot_at),
-        state=_STATES[state],
-        reason=_REASONS[reason],
-        epoch=epoch,
-        attempt=attempt,
-        failures=failures,
-        reclaims=reclaims,
-        priority=_PRIORITIES[priority],
-        due_at=from_micros(due_at),
-        deadline_at=None if deadline_at is None else from_micros(deadline_at),
-        node_id=node_id,
-        created_at=from_micros(created_at),
-        started_at=None if started_at is None else from_micros(started_at),
-        ended_at=None if ended_at is None else from_micros(ended_at),
-        error=error,
-        callback_token=callback_token,
-        parent_id=parent_id,
-        step=step,
-        input=input,
-        holder=holder,
-        subject=subject,
-    )
+    [run] = runs_from_rows([row])
+    return run
 
 
-def claimed_from_rows(rows: Iterable[Row], node_id: int, now: datetime) -> list[Run]:
-    """What Event.CLAIM makes of due runs, built in one go."""
-    # Runs that come due together mostly have their instants in common.
+def runs_from_rows(rows: Iterable[Row]) -> list[Run]:
+    instant = _instants()
+    return [
+        Run(
+            id=id,
+            job_id=job_id,
+            job_version=job_version,
+            surface=surface,
+            kind=kind,
+            queue=queue,
+            trigger=_TRIGGERS[made_by],
+            slot_at=None if slot_at is None else instant(slot_at),
+            state=_STATES[state],
+            reason=_REASONS[reason],
+            epoch=epoch,
+            attempt=attempt,
+            failures=failures,
+            reclaims=reclaims,
+            priority=_PRIORITIES[priority],
+            due_at=instant(due_at),
+            deadline_at=None if deadline_at is None else instant(deadline_at),
+            node_id=node_id,
+            created_at=instant(created_at),
+            started_at=None if started_at is None else instant(started_at),
+            ended_at=None if ended_at is None else instant(ended_at),
+            error=error,
+            callback_token=callback_token,
+            parent_id=parent_id,
+            step=step,
+            input=input,
+            holder=holder,
+            subject=subject,
+        )
+        for (
+            id,
+            job_id,
+            job_version,
+            surface,
+            kind,
+            queue,
+            made_by,
+            slot_at,
+            state,
+            epoch,
+            attempt,
+            priority,
+            due_at,
+            node_id,
+            created_at,
+            started_at,
+            reason,
+            failures,
+            reclaims,
+            deadline_at,
+            ended_at,
+            error,
+            callback_token,
+            parent_id,
+            step,
+            input,
+            holder,
+            subject,
+        ) in rows
+    ]
+
+
+def _instants() -> Callable[[int], datetime]:
+    """Makes instants of numbers. Runs that are read together mostly have theirs in common."""
     known: dict[int, datetime] = {}
 
     def instant(micros: int) -> datetime:
@@ -132,6 +158,12 @@ def claimed_from_rows(rows: Iterable[Row], node_id: int, now: datetime) -> list[
             found = known[micros] = from_micros(micros)
         return found
 
+    return instant
+
+
+def claimed_from_rows(rows: Iterable[Row], node_id: int, now: datetime) -> list[Run]:
+    """What Event.CLAIM makes of due runs, built in one go."""
+    instant = _instants()
     return [
         Run(
             id=id,

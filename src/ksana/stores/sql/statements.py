@@ -81,7 +81,9 @@ RUNS_PRESENT = Statement("SELECT id FROM ksana_runs WHERE id IN (:ids*)")
 
 # Turns: moving and claiming
 
-RUNS_AT_EPOCH = Statement("SELECT id FROM ksana_runs {by_key} WHERE id IN (:ids*) AND epoch = :epoch {for_update}")
+RUNS_AT_EPOCH = Statement(
+    "SELECT id FROM ksana_runs {by_key} WHERE id IN (:ids*) AND epoch = :epoch {for_update}", RUNS.only("id")
+)
 MOVE_RUNS = Statement(
     "UPDATE ksana_runs {by_key} SET state = :state, reason = :reason, epoch = :epoch + 1, failures = :failures,"
     " reclaims = :reclaims, due_at = COALESCE(:due_at, due_at), deadline_at = :deadline_at, node_id = NULL,"

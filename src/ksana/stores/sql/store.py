@@ -57,7 +57,7 @@ from ksana.stores.sql import (
 )
 from ksana.stores.sql.catalog import Catalog
 from ksana.stores.sql.families import Families
-from ksana.stores.sql.moving import prepare
+from ksana.stores.sql.moving import is_one_change, prepare
 from ksana.stores.sql.rows import key_from_row, key_to_row, record_from_row
 from ksana.stores.sql.statements import ALL_KEYS, IDEMPOTENT_ANSWER, PING, READ_IDENTITY, REVOKE_KEY
 from ksana.stores.sql.tables import KEYS
@@ -75,6 +75,8 @@ class SqlStore:
         self._catalog = Catalog()
         self._families = Families()
         self._set_queues: set[str] = set()
+        # Where something once governed what was due it may do so again, and asking in vain is a round trip.
+        self._governed_queues: set[str] = set()
         self.parallelism = database.parallelism
 
     async def _write(self, step: Step[T], write: Callable[[Step[T]], Awaitable[T]] | None = None) -> T:
@@ -160,15 +162,22 @@ class SqlStore:
             passed = await self._write(lambda tx: relays.pass_on(tx, self._families, step), self._database.single)
             if passed is not None:
                 return turns.told(passed, claim)
+        write = self._database.single if claim is None and not alerts and is_one_change(prepared) else None
         rows = await self._write(
-            lambda tx: turns.turn(tx, self._catalog, self._families, prepared, claim, alerts, hooks)
+            lambda tx: turns.turn(tx, self._catalog, self._families, prepared, claim, alerts, hooks), write
         )
         return turns.told(rows, claim)
 
     async def enqueue(self, new: Sequence[Enqueued]) -> list[int]:
-        return await self._write(lambda tx: pulling.enqueue(tx, new))
+        write = None if any(one.record for one in new) else self._database.single
+        return await self._write(lambda tx: pulling.enqueue(tx, new), write)
 
     async def pull(self, pull: Pull) -> Pulled:
+        if self._database.pulls_at_once and pull.queue not in self._governed_queues:
+            handed = await self._write(lambda tx: pulling.pull_free(tx, pull), self._database.single)
+            if handed is not None:
+                return handed
+            self._governed_queues.add(pull.queue)
         return await self._write(lambda tx: pulling.pull(tx, self._set_queues, pull))
 
     async def settle(self, settlement: Settlement) -> list[tuple[Move, Job | None]]:

@@ -44,6 +44,12 @@ RUNS = _table(
 FRESH_RUNS = RUNS.only(*RUNS.names[:16])
 """What a new run nearly always says; the columns after these have the schema's defaults until something happens."""
 
+FRESH_ITEMS = RUNS.only(
+    *("id", "surface", "kind", "queue", "made_by", "state", "priority", "due_at", "created_at", "parent_id", "step"),
+    *("input", "subject"),
+)
+"""The same of a new item of the queue."""
+
 DUE_COLUMNS = RUNS.only(
     *("id", "job_id", "job_version", "surface", "kind", "queue", "made_by", "slot_at", "state", "epoch", "attempt"),
     *("priority", "due_at", "created_at", "started_at", "failures", "reclaims", "callback_token", "parent_id", "step"),

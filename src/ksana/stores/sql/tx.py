@@ -99,6 +99,8 @@ class Database(Protocol):
 
     dialect: Dialect
     parallelism: int
+    pulls_at_once: bool
+    """Whether a change can tell what it found, so that a whole pull is one statement."""
 
     async def open(self) -> None:
         """Connect and check what the promises rest on."""
@@ -111,7 +113,7 @@ class Database(Protocol):
         ...
 
     async def single(self, step: Step[T]) -> T:
-        """The same for a step that calls nothing but `pass_on`, and that once."""
+        """The same for a step that makes one call of `Tx`, and that none which needs two statements here."""
         ...
 
     async def read(self, step: Step[T]) -> T:

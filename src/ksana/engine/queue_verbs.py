@@ -198,7 +198,7 @@ class QueueVerbs:
                 wake_at = min(until, at + _LOOK_AGAIN)
                 if due_at is not None:
                     wake_at = min(wake_at, due_at if due_at > at else at + soon)
-                    soon = _LOOK_SOON if due_at > at else soon * 2
+                    soon = _LOOK_SOON if due_at > at else min(soon * 2, _LOOK_AGAIN)
                 await rest(self._clock, news, wake_at - at)
         finally:
             if gone is not None:

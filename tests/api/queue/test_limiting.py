@@ -25,6 +25,16 @@ async def test_a_paused_queue_takes_items_and_hands_none_out(any_queue: Queue) -
         assert [entry["action"] for entry in entries] == ["queue.resume", "queue.pause"]
 
 
+async def test_who_waits_at_a_paused_queue_is_handed_nothing_in_the_end(queue: Queue) -> None:
+    """However often it looks at what is due and stays there."""
+    await queue.put()
+    ok(await queue.send("POST", f"{MAIL}/pause"))
+    async with queue.started():
+        waiting = asyncio.create_task(queue.wait_for_items(asyncio.Event()))
+        await queue.pass_time("61s")
+        assert await waiting == []
+
+
 async def test_a_limit_bounds_what_is_held_and_frees_with_every_end(any_queue: Queue) -> None:
     queue = any_queue
     for _ in range(5):

@@ -62,6 +62,24 @@ async def test_a_rate_lets_so_many_through_in_a_stretch(any_queue: Queue) -> Non
     assert len(await queue.pull()) == 2
 
 
+async def test_a_rate_that_is_raised_counts_at_once(any_queue: Queue) -> None:
+    """What was handed out by a slower rate keeps nobody waiting for as long as that one would have."""
+    queue = any_queue
+    for _ in range(8):
+        await queue.put(group_key="a")
+    slow, fast = {"count": 1, "per_sec": 86_400}, {"count": 3, "per_sec": 1}
+    ok(await queue.send("PUT", MAIL, {"rate": slow, "key_rate": slow}))
+    assert len(await queue.pull()) == 1
+    assert await queue.pull() == []
+    ok(await queue.send("PUT", MAIL, {"rate": fast}))
+    assert await queue.pull() == []
+    ok(await queue.send("PUT", MAIL, {"key_rate": fast}))
+    assert len(await queue.pull()) == 3
+    assert await queue.pull() == []
+    await queue.advance("1s")
+    assert len(await queue.pull()) == 3
+
+
 async def test_keys_are_limited_apart(any_queue: Queue) -> None:
     queue = any_queue
     ids = [await queue.put(group_key=key) for key in ("a", "a", "b", "a", "b")] + [await queue.put()]

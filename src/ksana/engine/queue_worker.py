@@ -178,7 +178,12 @@ class QueueWorker:
                 await rest(self._clock, self._freed, backoff.next())
                 continue
             backoff.reset()
-            self._begin(runs)
+            if self._stopped.is_set():
+                # They were on their way, so nobody waits for them to be done.
+                for run in runs:
+                    await self._give_back(run)
+            else:
+                self._begin(runs)
 
     async def stop(self, grace: timedelta) -> None:
         """Pull no more, wait for what is under way up to the grace period, and give the rest back."""
@@ -187,7 +192,10 @@ class QueueWorker:
         await ended(self._clock, list(self._under_way), grace)
         for task, run in list(self._under_way.items()):
             task.cancel()
-            await self._said(run, partial(self._queue.release, run.id, lease_token(run)), tries=1)
+            await self._give_back(run)
+
+    async def _give_back(self, run: Run) -> None:
+        await self._said(run, partial(self._queue.release, run.id, lease_token(run)), tries=1)
 
     def _free(self) -> int:
         """How many items may be pulled, whichever of the functions they turn out to be for."""

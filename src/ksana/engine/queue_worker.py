@@ -283,23 +283,24 @@ class QueueWorker:
         fail = partial(self._queue.fail, run.id, token=lease_token(run), report=untold)
         match outcome.verdict:
             case Verdict.SUCCESS:
-                await self._said(run, self._acknowledging(run, item, outcome.result))
+                await self._acknowledge(run, item, outcome.result)
             case Verdict.RETRY:
                 delay = outcome.retry_after or self._retry.delay_after(run.failures + 1)
                 await self._said(run, partial(fail, outcome.error, delay=delay))
             case _:
                 await self._said(run, partial(fail, outcome.error, is_final=True))
 
-    def _acknowledging(self, run: Run, item: Item, result: bytes | None) -> Callable[[], Awaitable[object]]:
+    async def _acknowledge(self, run: Run, item: Item, result: bytes | None) -> None:
         token = lease_token(run)
         try:
-            return partial(self._queue.ack, run.id, token, *_settled(item, result))
+            await self._said(run, partial(self._queue.ack, run.id, token, *_settled(item, result)))
         except InvalidArgument as error:
             # It is done, and would be done again.
-            return partial(self._queue.fail, run.id, error.message, token=token, is_final=True)
+            await self._said(run, partial(self._queue.fail, run.id, error.message, token=token, is_final=True))
 
     async def _said(self, run: Run, say: Callable[[], Awaitable[object]], tries: int = 20) -> None:
-        """Say what became of an item, again and again while the store is away."""
+        """Say what became of an item, again and again while the store is away. InvalidArgument if it cannot be said
+        like this."""
         backoff = Backoff()
         for _ in range(tries):
             try:
@@ -307,6 +308,8 @@ class QueueWorker:
                 return
             except StoreUnavailable:
                 await self._clock.sleep(backoff.next())
+            except InvalidArgument:
+                raise
             except KsanaError as error:
                 log.warning("what became of job_%d came too late: %s", run.id, error)
                 return

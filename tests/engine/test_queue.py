@@ -149,3 +149,25 @@ async def test_a_step_of_a_chain_waits_for_a_worker(any_world: World) -> None:
     assert (await world.run(run.id)).state is State.SUCCESS
     standing = await world.main.engine.chains.steps(await world.run(run.id))
     assert [one.artifact for one in standing] == [b"7", b'{"done":"yes"}', b'"yes"']
+
+
+async def test_a_chain_goes_on_with_an_item_of_it_that_is_put_back(any_world: World) -> None:
+    world, queue = any_world, queue_of(any_world)
+    nodes = [
+        {"id": "q", "type": "queue", "cfg": {"queue": "mail", "max_attempts": 1}},
+        {"id": "b", "type": "echo", "dependsOn": ["q"], "cfg": {"message": "{{q.artifact.done}}"}},
+    ]
+    run = await world.trigger(await world.job(target=TargetSpec("chain", {"nodes": nodes})))
+    [held] = await pull(world)
+    assert (await queue.fail(held.id, "no")).state is State.DEAD_LETTER
+    await world.settle()
+    assert (await world.run(run.id)).state is State.FAILED
+    await queue.redrive(held.id)
+    await world.settle()
+    assert (await world.run(run.id)).state is State.RUNNING
+    [held] = await pull(world)
+    await queue.ack(held.id, lease_token(held), b'{"done":"yes"}')
+    await world.settle()
+    assert (await world.run(run.id)).state is State.SUCCESS
+    standing = await world.main.engine.chains.steps(await world.run(run.id))
+    assert [one.artifact for one in standing] == [b'{"done":"yes"}', b'"yes"']

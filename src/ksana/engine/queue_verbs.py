@@ -84,6 +84,7 @@ class QueueVerbs:
         alarm: Alarm,
         auditor: Auditor,
         recorder: Recorder,
+        go_on_above: Callable[[Run], Awaitable[None]],
     ) -> None:
         self._store = store
         self._clock = clock
@@ -92,6 +93,7 @@ class QueueVerbs:
         self._alarm = alarm
         self._auditor = auditor
         self._recorder = recorder
+        self._go_on_above = go_on_above
         self._news: dict[str, set[asyncio.Event]] = {}
         self._is_closed = False
 
@@ -363,6 +365,10 @@ class QueueVerbs:
         for observer in self._observers:
             observer.on_moved([*[(move, None) for move in kept], *turn.followed], now)
         self.tell({move.run.queue for move in kept if not move.run.state.is_final})
-        put_back = [(None, move.run) for move in kept if move.run.reason is Reason.OPERATOR]
-        await self._recorder.runs("run.redrive", put_back)
+        put_back = [move.run for move in kept if move.run.reason is Reason.OPERATOR]
+        for run in put_back:
+            if run.parent_id is not None:
+                # The chain ended with it, or waits for others; without this it would not hear how it goes on.
+                await self._go_on_above(run)
+        await self._recorder.runs("run.redrive", [(None, run) for run in put_back])
         return {move.run.id: move.run for move in kept}

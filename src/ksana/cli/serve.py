@@ -32,7 +32,7 @@ def serve(functions: str | None, config_path: Path | None, **flags: Any) -> None
     from ksana.app import serve as serve_node
 
     found = _mapping(functions, _found(functions))
-    _run(lambda stop: serve_node(settings, stop, found))
+    run_node(lambda stop: serve_node(settings, stop, found))
 
 
 @click.command()
@@ -60,7 +60,7 @@ def worker(functions: str | None, queues: tuple[str, ...], config_path: Path | N
     from ksana.app import work
 
     mapping = _mapping(functions, found)
-    _run(lambda stop: work(settings, stop, mapping, queues))
+    run_node(lambda stop: work(settings, stop, mapping, queues))
 
 
 def _found(reference: str | None) -> Any:
@@ -85,7 +85,8 @@ def _mapping(reference: str | None, found: Any) -> Mapping[str, Callable[..., An
     return found
 
 
-def _run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
+def run_node(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
+    """Run a node until it is told to stop; KsanaError if its port is taken."""
     from ksana.app import PortTaken
     from ksana.process import run_until_told
 

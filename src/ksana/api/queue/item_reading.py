@@ -75,6 +75,9 @@ def _subject(body: NewJob) -> str | None:
 
 def _check_object(body: NewJob, problems: list[Problem]) -> None:
     problems += [Problem(name, _REQUIRED) for name in (*_OBJECT, "run_at") if getattr(body, name) is None]
+    if body.object_id is not None and not body.object_id.isprintable():
+        # Nobody could say of an object with such a name what it is like.
+        problems.append(Problem("object_id", "must be of printable signs"))
     if body.delay_sec is not None:
         problems.append(Problem("delay_sec", "does not go with an object; say run_at"))
     if body.group_key is not None:

@@ -152,6 +152,22 @@ async def test_a_worker_that_stops_gives_back_what_it_cannot_finish(world: World
     assert (back.state, back.reason, back.failures, ended) == (State.RETRYING, Reason.RELEASED, 0, ["cancelled"])
 
 
+async def test_a_store_that_is_away_for_a_moment_costs_no_attempt(world: World) -> None:
+    tried: list[int] = []
+
+    async def mail(item: dict[str, Any], run: AttemptContext) -> None:
+        tried.append(run.attempt)
+        if run.attempt == 1:
+            raise Retry(timedelta(seconds=1), "not yet")
+
+    with world.store_away("kept", times=2):
+        async with working(world, {"mail": mail}):
+            run_id = await put(world, max_attempts=2)
+            await world.pass_time("90s")
+            over = await world.run(run_id)
+            assert (over.state, over.failures, tried) == (State.SUCCESS, 1, [1, 2])
+
+
 async def test_items_on_their_way_to_a_worker_that_stops_are_given_back(world: World) -> None:
     """Nobody would wait for them to be done."""
     arrived = asyncio.Event()

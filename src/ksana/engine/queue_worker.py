@@ -231,10 +231,7 @@ class QueueWorker:
 
     async def _work(self, run: Run) -> None:
         item, notes = item_of(run), _Notes()
-        context = await self._context(run, item, notes)
-        shown = self._show(run, item, context.checkpoint)
-        config = {"function": self._function_of(run), "args": [shown], "kwargs": {}}
-        doing = asyncio.ensure_future(self._target.execute(context, config))
+        doing = asyncio.ensure_future(self._do(run, item, notes))
         holding = asyncio.ensure_future(self._hold(run, notes))
         try:
             await asyncio.wait({doing, holding}, return_when=asyncio.FIRST_COMPLETED)
@@ -244,8 +241,23 @@ class QueueWorker:
             doing.cancel()
             holding.cancel()
 
+    async def _do(self, run: Run, item: Item, notes: _Notes) -> Outcome:
+        context = await self._context(run, item, notes)
+        shown = self._show(run, item, context.checkpoint)
+        return await self._target.execute(context, {"function": self._function_of(run), "args": [shown], "kwargs": {}})
+
+    async def _kept(self, run: Run) -> Kept | None:
+        """What an earlier attempt left. A store that is away is waited for while the item is held: it would count as
+        failed without having been tried."""
+        backoff = Backoff()
+        while True:
+            try:
+                return (await self._memory.kept([run.id])).get(run.id)
+            except StoreUnavailable:
+                await self._clock.sleep(backoff.next())
+
     async def _context(self, run: Run, item: Item, notes: _Notes) -> AttemptContext:
-        kept = (await self._memory.kept([run.id])).get(run.id) if run.attempt > 1 else None
+        kept = await self._kept(run) if run.attempt > 1 else None
         return AttemptContext(
             run_id=run.id,
             job_id=None,

@@ -68,6 +68,7 @@ def _found(reference: str | None) -> Any:
         return {}
     import importlib
     import sys
+    import traceback
 
     module, _, name = reference.partition(":")
     # The program's own modules live where it is started, as with `python -m`.
@@ -77,6 +78,10 @@ def _found(reference: str | None) -> Any:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise InvalidArgument.of("functions", f"cannot load {reference!r}: {error}") from error
+    except Exception as error:
+        # Whatever it is, it is the program's.
+        traceback.print_exc()
+        raise InvalidArgument.of("functions", f"cannot load {reference!r}: {type(error).__name__}: {error}") from error
 
 
 def _mapping(reference: str | None, found: Any) -> Mapping[str, Callable[..., Any]]:

@@ -184,3 +184,13 @@ def test_config_show_tells_every_value_and_its_source(ksana: Ksana) -> None:
     shown = json.loads(said.out)
     assert shown["logging.level"] == {"value": "debug", "source": "flag --log-level"}
     assert shown["server.port"] == {"value": "7100", "source": "default"}
+
+
+@pytest.mark.parametrize("text", ["raise RuntimeError('boom')", "1 +"])
+def test_a_program_that_cannot_be_loaded_is_not_called_a_bug_of_ours(ksana: Ksana, tmp_path: Path, text: str) -> None:
+    (tmp_path / "broken_program.py").write_text(text)
+    said = ksana("worker", "broken_program:app")
+    assert said.code == 2
+    assert "broken_program.py" in said.err
+    assert "functions: cannot load 'broken_program:app'" in said.err
+    assert "this is a bug" not in said.err

@@ -80,8 +80,10 @@ def test_a_line_that_cannot_be_a_job_says_why(text: str, why: str) -> None:
     assert why in line(text).refused
 
 
-def test_a_system_crontab_has_users_and_a_percent_ends_the_command() -> None:
-    found = line("17 * * * * root curl https://a.example.com/x\\%20y%some input", has_users=True)
+@pytest.mark.parametrize("space", [" ", "\t", "  \t "])
+def test_a_system_crontab_has_users_and_a_percent_ends_the_command(space: str) -> None:
+    fields = ["17 * * * *", "root", "curl https://a.example.com/x\\%20y%some input"]
+    found = line(space.join(fields), has_users=True)
     assert found.body["target"]["config"]["url"] == "https://a.example.com/x%20y"
     assert found.notes == (
         "it ran as root; requests are made by the server",

@@ -1,6 +1,7 @@
 """The demo: every sample is made, runs against the target beside it, and is told of; nothing is left behind."""
 
 import re
+import socket
 from pathlib import Path
 
 from tests.cli.nodes import Node
@@ -30,5 +31,15 @@ async def test_every_sample_runs_and_is_told_of(tmp_path: Path) -> None:
         ):
             await process.line(line)
         assert await process.stop() == 0
+    assert f"'GET {node.url}/healthz' --url {node.url}\n" in process.output
     assert not Path(greeting[2]).exists()  # noqa: ASYNC240
     assert not re.search(r"Traceback|\"level\":\"ERROR\"(?!.*dead letter|.*demo\.broken)", process.output)
+
+
+async def test_a_busy_port_is_named_and_refused(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        async with ksana("demo", "--port", str(port), "--no-open", directory=tmp_path) as process:
+            assert await process.ended() == 1
+    assert f"cannot listen on 127.0.0.1:{port}" in process.output
+    assert "Traceback" not in process.output

@@ -140,6 +140,14 @@ def test_clocks_may_differ_a_little() -> None:
     assert levels(server_checks(Answering(), "1", almost))["clock"] == "ok"  # type: ignore[arg-type]
 
 
+def test_the_command_asks_where_the_server_would_listen(ksana: Ksana, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KSANA_HOST", "::1")
+    monkeypatch.setenv("KSANA_PORT", "1")
+    said = ksana("doctor", "--json")
+    [server] = [check for check in map(json.loads, said.out.splitlines()) if check["name"] == "server"]
+    assert (server["level"], "::1" in server["text"]) == ("warn", True)
+
+
 def test_the_command_asks_a_running_server(asked: Ksana) -> None:
     said = asked("doctor", "--json")
     found = {check["name"]: check["level"] for check in map(json.loads, said.out.splitlines())}

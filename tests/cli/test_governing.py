@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
+from ksana import Client
 from tests.cli.conftest import Ksana
 
 
@@ -64,3 +66,14 @@ def test_nodes_and_those_who_hold_items_are_listed(asked: Ksana) -> None:
     [holder] = [one for one in found if one["name"] == "somebody"]
     assert (holder["kind"], holder["queue"], holder["items"]) == ("worker", "held/here", 1)
     assert holder["until"] is not None
+
+
+def test_what_dead_letters_of_a_queue_died_of_is_shown_however_much_died_elsewhere(asked: Ksana) -> None:
+    with Client(os.environ["KSANA_URL"]) as k:
+        for queue, count in (("graves", 60), ("grave", 1)):
+            for number in range(count):
+                k.queue.enqueue(queue, number, max_attempts=1)
+            for item in k.queue.pull(queue, "w", limit=count):
+                k.queue.fail(item, f"{queue} {item.payload}")
+    assert value(asked, "queue", "dead", "grave", "--by-error")["error"] == "grave 0"
+    assert len(asked("queue", "dead", "graves", "--by-error", "--limit", "100").out.splitlines()) == 60

@@ -74,6 +74,12 @@ def test_instants_have_their_offset() -> None:
     assert Out().instant(None) == ""
 
 
+def test_an_instant_that_is_on_no_other_clock_is_shown_in_utc() -> None:
+    """As of a job that is never meant to run."""
+    never = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+    assert Out(zone=ZoneInfo("Asia/Shanghai")).instant(never) == "9999-12-31 23:59:59 UTC"
+
+
 def test_spans_are_said_as_people_say_them() -> None:
     assert [span_text(ms) for ms in (None, 40, 1500, 72_000, 3_660_000)] == (
         ["", "40 ms", "1.5 s", "1 min 12 s", "1 h 1 min"]

@@ -10,6 +10,7 @@ import pytest
 from ksana.domain.errors import InvalidState, NotFound, StaleLease
 from ksana.domain.items import Item, NewItem, acked, item_of, lease_token
 from ksana.domain.jobs import TargetSpec
+from ksana.domain.retention import Retention
 from ksana.domain.runs import Run
 from ksana.domain.states import Reason, State
 from ksana.engine.queue_verbs import QueueVerbs
@@ -149,3 +150,44 @@ async def test_a_step_of_a_chain_waits_for_a_worker(any_world: World) -> None:
     assert (await world.run(run.id)).state is State.SUCCESS
     standing = await world.main.engine.chains.steps(await world.run(run.id))
     assert [one.artifact for one in standing] == [b"7", b'{"done":"yes"}', b'"yes"']
+
+
+async def test_a_chain_goes_on_with_an_item_of_it_that_is_put_back(any_world: World) -> None:
+    world, queue = any_world, queue_of(any_world)
+    nodes = [
+        {"id": "q", "type": "queue", "cfg": {"queue": "mail", "max_attempts": 1}},
+        {"id": "b", "type": "echo", "dependsOn": ["q"], "cfg": {"message": "{{q.artifact.done}}"}},
+    ]
+    run = await world.trigger(await world.job(target=TargetSpec("chain", {"nodes": nodes})))
+    [held] = await pull(world)
+    assert (await queue.fail(held.id, "no")).state is State.DEAD_LETTER
+    await world.settle()
+    assert (await world.run(run.id)).state is State.FAILED
+    await queue.redrive(held.id)
+    await world.settle()
+    assert (await world.run(run.id)).state is State.RUNNING
+    [held] = await pull(world)
+    await queue.ack(held.id, lease_token(held), b'{"done":"yes"}')
+    await world.settle()
+    assert (await world.run(run.id)).state is State.SUCCESS
+    standing = await world.main.engine.chains.steps(await world.run(run.id))
+    assert [one.artifact for one in standing] == [b'{"done":"yes"}', b'"yes"']
+
+
+async def test_a_chain_is_not_forgotten_while_an_item_of_it_is_a_dead_letter(any_world: World) -> None:
+    """G11: nor does it keep others from being forgotten."""
+    world, queue = any_world, queue_of(any_world)
+    nodes = [{"id": "q", "type": "queue", "cfg": {"queue": "mail", "max_attempts": 1}}]
+    chain = await world.job(target=TargetSpec("chain", {"nodes": nodes}))
+    dead, failed = await world.trigger(chain), await world.trigger(chain)
+    first, second = await pull(world)
+    assert (await queue.fail(first.id, "no")).state is State.DEAD_LETTER
+    assert (await queue.fail(second.id, "no", is_final=True)).state is State.FAILED
+    await world.settle()
+    late = world.now + timedelta(days=1)
+    assert await world.store.prune(Retention(late, late, 0, 1)) == 1
+    assert await world.store.prune(Retention(late, late, 0, 1)) == 0
+    left = await world.store.get_runs([dead.id, first.id, failed.id, second.id])
+    assert {run.id for run in left} == {dead.id, first.id}
+    await queue.redrive(first.id)
+    assert [run.id for run in await pull(world)] == [first.id]

@@ -23,11 +23,15 @@ GRACE = timedelta(seconds=5)
 
 @asynccontextmanager
 async def working(
-    world: World, functions: dict[str, Callable[..., Any]], name: str = "mail", capacity: int = 2
+    world: World,
+    functions: dict[str, Callable[..., Any]],
+    name: str = "mail",
+    capacity: int = 2,
+    queue: Any = None,
 ) -> AsyncIterator[QueueWorker]:
     node = world.main
     worker = QueueWorker(
-        node.engine.queue,
+        queue or node.engine.queue,
         node.engine.store,
         node.clock,
         PythonTarget(functions),
@@ -146,6 +150,46 @@ async def test_a_worker_that_stops_gives_back_what_it_cannot_finish(world: World
         run_id = await put(world)
     back = await world.run(run_id)
     assert (back.state, back.reason, back.failures, ended) == (State.RETRYING, Reason.RELEASED, 0, ["cancelled"])
+
+
+async def test_a_store_that_is_away_for_a_moment_costs_no_attempt(world: World) -> None:
+    tried: list[int] = []
+
+    async def mail(item: dict[str, Any], run: AttemptContext) -> None:
+        tried.append(run.attempt)
+        if run.attempt == 1:
+            raise Retry(timedelta(seconds=1), "not yet")
+
+    with world.store_away("kept", times=2):
+        async with working(world, {"mail": mail}):
+            run_id = await put(world, max_attempts=2)
+            await world.pass_time("90s")
+            over = await world.run(run_id)
+            assert (over.state, over.failures, tried) == (State.SUCCESS, 1, [1, 2])
+
+
+async def test_items_on_their_way_to_a_worker_that_stops_are_given_back(world: World) -> None:
+    """Nobody would wait for them to be done."""
+    arrived = asyncio.Event()
+    done: list[Any] = []
+    queue = world.main.engine.queue
+
+    class Slow:
+        """A queue whose items take a while to arrive."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(queue, name)
+
+        async def pull(self, *args: Any, **kwargs: Any) -> list[Run]:
+            runs = await queue.pull(*args, **kwargs)
+            await arrived.wait()
+            return runs
+
+    async with working(world, {"mail": done.append}, queue=Slow()):
+        run_id = await put(world)
+        asyncio.get_running_loop().call_soon(arrived.set)
+    back = await world.run(run_id)
+    assert (back.state, back.reason, back.failures, done) == (State.RETRYING, Reason.RELEASED, 0, [])
 
 
 async def test_whoever_loses_an_item_lets_go_of_it(world: World) -> None:

@@ -65,6 +65,19 @@ async def test_handlers_pull_over_http_and_say_there_what_came_of_it(tmp_path: P
     assert found == [("hello", 0, None, 1), ("again", 0, None, 1), ("again", 1, {"sent": 1}, 2), ("never", 0, None, 1)]
 
 
+async def test_what_the_server_does_not_take_is_not_done_again(tmp_path: Path) -> None:
+    async with serving(tmp_path) as node, AsyncClient(node.url) as k:
+        app = Ksana(node.url)
+
+        @app.handler("mail")
+        async def mail(item: Item) -> Any:
+            return Ack(audit_event_id="a" * 256)
+
+        async with app.handling():
+            over = await until(k, await k.queue.enqueue("mail"), "failed")
+            assert "audit_event_id" in (over.last_error or "")
+
+
 async def test_a_worker_that_joins_a_server_works_for_the_queues_it_is_told(tmp_path: Path) -> None:
     async with serving(tmp_path) as node, AsyncClient(node.url) as k:
         (tmp_path / "guest.py").write_text(GUEST.format(url=node.url))

@@ -430,11 +430,9 @@ class ModelStore:
             and run.ended_at is not None
             and run.ended_at < retention.before
             and run.id not in kept
+            and all(self._runs[id].state is not State.DEAD_LETTER for id in self._family(run.id))
         ]
-        gone = list(old)
-        for id in gone:
-            gone += [child.id for child in self._children(id)]
-        for id in gone:
+        for id in [member for root in old for member in self._family(root)]:
             del self._runs[id]
         self._kept = {run_id: kept for run_id, kept in self._kept.items() if run_id in self._runs}
         self._attempts = {key: attempt for key, attempt in self._attempts.items() if key[0] in self._runs}
@@ -447,6 +445,12 @@ class ModelStore:
         for node_id in set(self._taken) - set(self._nodes):
             del self._taken[node_id]
         return len(old)
+
+    def _family(self, id: int) -> list[int]:
+        found = [id]
+        for member in found:
+            found += [child.id for child in self._children(member)]
+        return found
 
     def _newest(self, job_id: int, count: int) -> list[Run]:
         return self._runs_of(job_id)[::-1][:count]

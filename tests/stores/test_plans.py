@@ -92,7 +92,7 @@ PLANS: list[tuple[str, dict[str, Any], str]] = [
     ("HELD_NODES", {}, HELD),
     ("RUNS_OF_NODES", {"node_ids": [1], "limit": 10}, HELD),
     ("PAST_DEADLINE", {"now": to_micros(NOW), "limit": 10}, "ksana_runs_deadline"),
-    ("OLD_RUNS", {"state": "FAILED", "before": LATER, "keep": 3, "limit": 10}, ENDED),
+    ("OLD_RUNS", {"state": "FAILED", "before": LATER, "keep": 3, "limit": 10, "passed": 0}, ENDED),
     ("FIRST_ENDED", {"state": "FAILED", "since": 0}, ENDED),
     ("ENDED_BY_MINUTE", {"state": "FAILED", "since": to_micros(NOW), "until": LATER}, ENDED),
     ("COUNT_DUE", {"now": LATER}, READY),

@@ -98,8 +98,9 @@ class _Reader:
         expr, rest = _split_schedule(line)
         notes: list[str] = []
         if self._has_users:
-            user, _, rest = rest.partition(" ")
-            if not _USER.fullmatch(user) or not rest.strip():
+            user, *command_of = rest.split(None, 1) or [""]
+            rest = "".join(command_of)
+            if not _USER.fullmatch(user) or not rest:
                 raise _Refused(f"{user!r} is no user; is it a crontab of a person? then leave --system out")
             notes.append(f"it ran as {user}; requests are made by the server")
         command, stdin = _split_percent(rest.strip())

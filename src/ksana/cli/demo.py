@@ -29,9 +29,9 @@ def demo(port: int | None, keep: Path | None, opens: bool | None) -> None:
 
 def _demo(directory: Path, port: int | None, opens: bool | None) -> None:
     from ksana.cli.options import settings_from, start_logging
+    from ksana.cli.serve import run_node
     from ksana.demo.running import demo as run_demo
     from ksana.demo.running import free_port
-    from ksana.process import run_until_told
 
     chosen = free_port() if port is None else free_port(0) if port == 0 else port
     settings = settings_from(None, store=f"sqlite:{directory / 'ksana.db'}", port=str(chosen), log_level="error")
@@ -45,13 +45,16 @@ def _demo(directory: Path, port: int | None, opens: bool | None) -> None:
 
             webbrowser.open(url)
 
-    run_until_told(lambda stop: run_demo(settings, stop, click.echo, ready))
+    run_node(lambda stop: run_demo(settings, stop, click.echo, ready))
 
 
 def _greet(url: str, directory: Path) -> None:
     import ksana
+    from ksana.demo.running import DEFAULT_PORT
     from ksana.demo.samples import samples
 
+    # Whoever has another server where one is looked for must not try things out on that.
+    here = "" if url.endswith(f":{DEFAULT_PORT}") else f" --url {url}"
     lines: list[tuple[str, Any]] = [(sample.body["name"], sample.shows) for sample in samples("")]
     lines += [("demo.tick", "a function with a decorator"), ("queue demo.mail", "items, and a dead letter to put back")]
     click.echo(f"ksana {ksana.__version__}   console {url}/console/   data {directory}", err=True)
@@ -59,7 +62,7 @@ def _greet(url: str, directory: Path) -> None:
     for name, shows in lines:
         click.echo(f"  {name:<18} {shows}", err=True)
     click.echo(
-        "\nnext: ksana jobs create hello --every 10s --http 'GET http://127.0.0.1:7100/healthz'"
+        f"\nnext: ksana jobs create hello --every 10s --http 'GET {url}/healthz'{here}"
         "\n      ksana explain '*/5 9-17 * * 1-5' --tz Asia/Shanghai"
         "\n      ksana init    (an app.py of your own)\n",
         err=True,

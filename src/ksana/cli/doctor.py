@@ -33,7 +33,8 @@ def doctor(url: str | None, key: str | None, is_alone: bool, config_path: Path |
     checks = list(local_checks(settings))
     is_ours = False
     if not is_alone:
-        own = f"http://{settings.server.host}:{settings.server.port}"
+        host = settings.server.host
+        own = f"http://{f'[{host}]' if ':' in host else host}:{settings.server.port}"
         where = url or os.environ.get("KSANA_URL") or own
         with connected(where, key, retries=0) as server:
             found = list(server_checks(server, ksana.__version__, datetime.now(UTC)))

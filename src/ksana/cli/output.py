@@ -122,7 +122,11 @@ class Out:
         """An instant on the clocks asked for, with its offset."""
         if at is None:
             return ""
-        local = at.astimezone(self.zone)
+        try:
+            local = at.astimezone(self.zone)
+        except OverflowError:
+            # The last instants of the calendar, which mean never, are on no other clock.
+            local = at.astimezone(UTC)
         return f"{local:%Y-%m-%d %H:%M:%S} {offset_text(local)}"
 
     def _rich_table(self, columns: Sequence[Column[T]], rows: list[T]) -> None:

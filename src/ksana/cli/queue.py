@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ksana.client import Client, Item
     from ksana.client.queues import ErrorGroup, QueueStats
 
+_MOST_GROUPS = 200
 _STYLES = {"succeeded": "green", "failed": "red", "dead_letter": "red", "running": "blue"}
 
 
@@ -161,7 +162,8 @@ def dead(name: str | None, error: str | None, is_grouped: bool, limit: int, serv
             Column("last", lambda group: out.instant(group.last_at)),
             Column("error", lambda group: first_line(group.error), is_text=True),
         ]
-        wanted = [one for one in server.queues.groups() if name in (None, one.queue) and (error or "") in one.error]
+        found_groups = server.queues.groups(queue=name, limit=_MOST_GROUPS)
+        wanted = [group for group in found_groups if (error or "") in group.error]
         out.table(columns, wanted[:limit], lambda group: group.job_id)
         return
     found = server.queues.dead_letters(queue=name, error=error, page_size=min(limit, 200))

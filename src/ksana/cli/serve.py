@@ -32,7 +32,7 @@ def serve(functions: str | None, config_path: Path | None, **flags: Any) -> None
     from ksana.app import serve as serve_node
 
     found = _mapping(functions, _found(functions))
-    _run(lambda stop: serve_node(settings, stop, found))
+    run_node(lambda stop: serve_node(settings, stop, found))
 
 
 @click.command()
@@ -60,7 +60,7 @@ def worker(functions: str | None, queues: tuple[str, ...], config_path: Path | N
     from ksana.app import work
 
     mapping = _mapping(functions, found)
-    _run(lambda stop: work(settings, stop, mapping, queues))
+    run_node(lambda stop: work(settings, stop, mapping, queues))
 
 
 def _found(reference: str | None) -> Any:
@@ -68,6 +68,7 @@ def _found(reference: str | None) -> Any:
         return {}
     import importlib
     import sys
+    import traceback
 
     module, _, name = reference.partition(":")
     # The program's own modules live where it is started, as with `python -m`.
@@ -77,6 +78,10 @@ def _found(reference: str | None) -> Any:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise InvalidArgument.of("functions", f"cannot load {reference!r}: {error}") from error
+    except Exception as error:
+        # Whatever it is, it is the program's.
+        traceback.print_exc()
+        raise InvalidArgument.of("functions", f"cannot load {reference!r}: {type(error).__name__}: {error}") from error
 
 
 def _mapping(reference: str | None, found: Any) -> Mapping[str, Callable[..., Any]]:
@@ -85,7 +90,8 @@ def _mapping(reference: str | None, found: Any) -> Mapping[str, Callable[..., An
     return found
 
 
-def _run(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
+def run_node(main: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> None:
+    """Run a node until it is told to stop; KsanaError if its port is taken."""
     from ksana.app import PortTaken
     from ksana.process import run_until_told
 

@@ -88,9 +88,10 @@ def dead_letters(*, queue: str | None = None, error: str | None = None, page_siz
     return numbered(_DEAD, _items, query_of(queue=queue, error=error), page_size)
 
 
-def groups() -> Call[list[ErrorGroup]]:
-    """Dead letters by what went wrong."""
-    return Call(method="GET", path=f"{_DEAD}/groups", decode=lambda data: _read_groups(data).groups)
+def groups(*, queue: str | None = None, limit: int | None = None) -> Call[list[ErrorGroup]]:
+    """Dead letters by what went wrong, the largest groups first: fifty, or up to 200 if `limit` says so."""
+    query = query_of(queue=queue, limit=limit)
+    return Call(method="GET", path=f"{_DEAD}/groups", query=query, decode=lambda data: _read_groups(data).groups)
 
 
 def redrive(

@@ -4,8 +4,12 @@ while, for all of it and for each key of its items."""
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Final
 
 import msgspec
+
+_CLOCKS_DIFFER: Final = timedelta(seconds=10)
+"""By how much the clocks of two nodes may differ without a bucket looking fuller than it can be."""
 
 
 class Rate(msgspec.Struct, frozen=True):
@@ -37,9 +41,17 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 def has_room(rate: Rate, busy_until: datetime | None, now: datetime) -> bool:
     """Whether one more may be handed out. A bucket is full while it is busy for longer than all but one take up."""
-    return busy_until is None or busy_until - (rate.per - rate.step) <= now
+    return _busy_until(rate, busy_until, now) - (rate.per - rate.step) <= now
 
 
 def taken(rate: Rate, busy_until: datetime | None, now: datetime) -> datetime:
     """Until when a bucket is busy after one more was handed out."""
-    return max(busy_until or now, now) + rate.step
+    return _busy_until(rate, busy_until, now) + rate.step
+
+
+def _busy_until(rate: Rate, said: datetime | None, now: datetime) -> datetime:
+    """Until when a bucket is busy by this rate. One that is busy for longer than the rate can make it was filled by
+    another that was set before; that must not keep anybody waiting who has just been allowed more."""
+    if said is None or said > now + rate.per + _CLOCKS_DIFFER:
+        return now
+    return max(said, now)

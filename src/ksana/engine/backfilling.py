@@ -16,6 +16,7 @@ from ksana.domain.ports import Clock, Observer, Store
 from ksana.domain.runs import Run, Trigger
 from ksana.domain.schedules import count_slots, latest_slots
 from ksana.domain.states import Reason, State
+from ksana.domain.times import UTC_MIN
 from ksana.engine.draws import IdPool, OneRun
 from ksana.engine.recording import Recorder
 
@@ -52,13 +53,13 @@ class BackfillVerbs:
         first. InvalidState without a schedule, InvalidArgument if the stretch is too long."""
         if job.schedule is None:
             raise InvalidState(f"job {job.id} has no schedule, so there is nothing to fill in; run it by hand")
-        until = min(until, self._clock.now())
-        count = count_slots(job.schedule, since - _TICK, until)
+        after, until = max(since, UTC_MIN + _TICK) - _TICK, min(until, self._clock.now())
+        count = count_slots(job.schedule, after, until)
         if count > MOST_SLOTS:
             raise InvalidArgument.of(
                 "since", f"{count} slots lie between since and until; at most {MOST_SLOTS} are filled in at once"
             )
-        slots = latest_slots(job.schedule, since - _TICK, until, count)
+        slots = latest_slots(job.schedule, after, until, count)
         if not slots:
             return []
         fired = await self._store.fire_log(job.id, slots[0], slots[-1] + _TICK, 2 * MOST_SLOTS)

@@ -168,6 +168,11 @@ class ChainVerbs:
             return await self._runs.rerun(run.id)
         return await self.retry_step(run.parent_id, run.step)
 
+    async def go_on_above(self, run: Run) -> None:
+        """Let the chain of a run go on that was put back by other means."""
+        await self._again.go_on_above(run)
+        self._wake()
+
     async def cancel(self, run_id: int) -> Run:
         """End a run that is not over yet, whatever it is; one with children is asked to stop."""
         run = await self._runs.get(run_id)

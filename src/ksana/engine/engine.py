@@ -130,7 +130,9 @@ class Engine:
         self.backfill = BackfillVerbs(
             store, self.clock, self._run_ids, SystemDraws(self._run_ids), observers, self.wake, recorder
         )
-        self.queue = QueueVerbs(store, self.clock, self._run_ids, observers, self._alarm, self.auditor, recorder)
+        self.queue = QueueVerbs(
+            store, self.clock, self._run_ids, observers, self._alarm, self.auditor, recorder, self.chains.go_on_above
+        )
         self.governor = Governor(store, self.clock, self.auditor, self.queue.tell_all)
         self.node: NodeInfo | None = None
 

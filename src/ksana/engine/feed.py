@@ -128,6 +128,8 @@ class Feed:
         self._listeners: set[Listener] = set()
         self._ring: deque[News] = deque(maxlen=_MOST_REMEMBERED)
         self._first = self._last = 0
+        self._lost: dict[Topic, int] = {}
+        """Behind which number news of a topic were lost, for those who are just reconnecting."""
         self._left_at: datetime | None = None
         self._is_closed = False
 
@@ -139,7 +141,7 @@ class Feed:
         self._wake_up(now)
         listener = Listener(self._clock, topics)
         if after is not None:
-            if not self._first <= after <= self._last:
+            if not self._first <= after <= self._last or any(after < self._lost.get(topic, 0) for topic in topics):
                 listener.lose()
             else:
                 for news in self._ring:
@@ -175,7 +177,11 @@ class Feed:
         return any(topic in listener.topics for listener in self._listeners)
 
     def lose_all(self, topics: Collection[Topic]) -> None:
-        """Those who listen to one of these have missed something."""
+        """Those who listen to one of these have missed something, and those who are away and come back."""
+        if not self._remembers(self._clock.now()):
+            return
+        self._last += 1
+        self._lost |= dict.fromkeys(topics, self._last)
         for listener in self._listeners:
             if not listener.topics.isdisjoint(topics):
                 listener.lose()

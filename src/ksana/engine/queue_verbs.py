@@ -85,6 +85,7 @@ class QueueVerbs:
         alarm: Alarm,
         auditor: Auditor,
         recorder: Recorder,
+        go_on_above: Callable[[Run], Awaitable[None]],
     ) -> None:
         self._store = store
         self._clock = clock
@@ -94,6 +95,7 @@ class QueueVerbs:
         self._auditor = auditor
         self._recorder = recorder
         self._handed_out = HandedOut()
+        self._go_on_above = go_on_above
         self._news: dict[str, set[asyncio.Event]] = {}
         self._is_closed = False
 
@@ -201,7 +203,7 @@ class QueueVerbs:
                 wake_at = min(until, at + _LOOK_AGAIN)
                 if due_at is not None:
                     wake_at = min(wake_at, due_at if due_at > at else at + soon)
-                    soon = _LOOK_SOON if due_at > at else soon * 2
+                    soon = _LOOK_SOON if due_at > at else min(soon * 2, _LOOK_AGAIN)
                 await rest(self._clock, news, wake_at - at)
         finally:
             if gone is not None:
@@ -383,6 +385,10 @@ class QueueVerbs:
         for observer in self._observers:
             observer.on_moved([*[(move, None) for move in kept], *turn.followed], now)
         self.tell({move.run.queue for move in kept if not move.run.state.is_final})
-        put_back = [(None, move.run) for move in kept if move.run.reason is Reason.OPERATOR]
-        await self._recorder.runs("run.redrive", put_back)
+        put_back = [move.run for move in kept if move.run.reason is Reason.OPERATOR]
+        for run in put_back:
+            if run.parent_id is not None:
+                # The chain ended with it, or waits for others; without this it would not hear how it goes on.
+                await self._go_on_above(run)
+        await self._recorder.runs("run.redrive", [(None, run) for run in put_back])
         return {move.run.id: move.run for move in kept}

@@ -178,7 +178,12 @@ class QueueWorker:
                 await rest(self._clock, self._freed, backoff.next())
                 continue
             backoff.reset()
-            self._begin(runs)
+            if self._stopped.is_set():
+                # They were on their way, so nobody waits for them to be done.
+                for run in runs:
+                    await self._give_back(run)
+            else:
+                self._begin(runs)
 
     async def stop(self, grace: timedelta) -> None:
         """Pull no more, wait for what is under way up to the grace period, and give the rest back."""
@@ -187,7 +192,10 @@ class QueueWorker:
         await ended(self._clock, list(self._under_way), grace)
         for task, run in list(self._under_way.items()):
             task.cancel()
-            await self._said(run, partial(self._queue.release, run.id, lease_token(run)), tries=1)
+            await self._give_back(run)
+
+    async def _give_back(self, run: Run) -> None:
+        await self._said(run, partial(self._queue.release, run.id, lease_token(run)), tries=1)
 
     def _free(self) -> int:
         """How many items may be pulled, whichever of the functions they turn out to be for."""
@@ -223,10 +231,7 @@ class QueueWorker:
 
     async def _work(self, run: Run) -> None:
         item, notes = item_of(run), _Notes()
-        context = await self._context(run, item, notes)
-        shown = self._show(run, item, context.checkpoint)
-        config = {"function": self._function_of(run), "args": [shown], "kwargs": {}}
-        doing = asyncio.ensure_future(self._target.execute(context, config))
+        doing = asyncio.ensure_future(self._do(run, item, notes))
         holding = asyncio.ensure_future(self._hold(run, notes))
         try:
             await asyncio.wait({doing, holding}, return_when=asyncio.FIRST_COMPLETED)
@@ -236,8 +241,23 @@ class QueueWorker:
             doing.cancel()
             holding.cancel()
 
+    async def _do(self, run: Run, item: Item, notes: _Notes) -> Outcome:
+        context = await self._context(run, item, notes)
+        shown = self._show(run, item, context.checkpoint)
+        return await self._target.execute(context, {"function": self._function_of(run), "args": [shown], "kwargs": {}})
+
+    async def _kept(self, run: Run) -> Kept | None:
+        """What an earlier attempt left. A store that is away is waited for while the item is held: it would count as
+        failed without having been tried."""
+        backoff = Backoff()
+        while True:
+            try:
+                return (await self._memory.kept([run.id])).get(run.id)
+            except StoreUnavailable:
+                await self._clock.sleep(backoff.next())
+
     async def _context(self, run: Run, item: Item, notes: _Notes) -> AttemptContext:
-        kept = (await self._memory.kept([run.id])).get(run.id) if run.attempt > 1 else None
+        kept = await self._kept(run) if run.attempt > 1 else None
         return AttemptContext(
             run_id=run.id,
             job_id=None,
@@ -275,23 +295,24 @@ class QueueWorker:
         fail = partial(self._queue.fail, run.id, token=lease_token(run), report=untold)
         match outcome.verdict:
             case Verdict.SUCCESS:
-                await self._said(run, self._acknowledging(run, item, outcome.result))
+                await self._acknowledge(run, item, outcome.result)
             case Verdict.RETRY:
                 delay = outcome.retry_after or self._retry.delay_after(run.failures + 1)
                 await self._said(run, partial(fail, outcome.error, delay=delay))
             case _:
                 await self._said(run, partial(fail, outcome.error, is_final=True))
 
-    def _acknowledging(self, run: Run, item: Item, result: bytes | None) -> Callable[[], Awaitable[object]]:
+    async def _acknowledge(self, run: Run, item: Item, result: bytes | None) -> None:
         token = lease_token(run)
         try:
-            return partial(self._queue.ack, run.id, token, *_settled(item, result))
+            await self._said(run, partial(self._queue.ack, run.id, token, *_settled(item, result)))
         except InvalidArgument as error:
             # It is done, and would be done again.
-            return partial(self._queue.fail, run.id, error.message, token=token, is_final=True)
+            await self._said(run, partial(self._queue.fail, run.id, error.message, token=token, is_final=True))
 
     async def _said(self, run: Run, say: Callable[[], Awaitable[object]], tries: int = 20) -> None:
-        """Say what became of an item, again and again while the store is away."""
+        """Say what became of an item, again and again while the store is away. InvalidArgument if it cannot be said
+        like this."""
         backoff = Backoff()
         for _ in range(tries):
             try:
@@ -299,6 +320,8 @@ class QueueWorker:
                 return
             except StoreUnavailable:
                 await self._clock.sleep(backoff.next())
+            except InvalidArgument:
+                raise
             except KsanaError as error:
                 log.warning("what became of job_%d came too late: %s", run.id, error)
                 return

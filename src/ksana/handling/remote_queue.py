@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from ksana.client import AsyncClient, Conflict, Item, NotFound, Unavailable, Unreachable
+from ksana.client import AsyncClient, Conflict, Invalid, Item, NotFound, Unavailable, Unreachable
 from ksana.domain import errors, items
 from ksana.domain.items import Report
 from ksana.domain.moves import Kept
@@ -122,6 +122,8 @@ def _as_a_store_says_it() -> Iterator[None]:
         raise errors.StaleLease(str(error)) from error
     except NotFound as error:
         raise errors.NotFound(str(error)) from error
+    except Invalid as error:
+        raise errors.InvalidArgument(error.problems or [errors.Problem("", error.message)]) from error
 
 
 def _job_id(run_id: int) -> str:

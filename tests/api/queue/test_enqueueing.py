@@ -44,6 +44,7 @@ WRONG: list[tuple[dict[str, Any], set[str]]] = [
     ({"object_type": None, "object_id": None}, {"object_type", "object_id"}),
     ({"run_at": None, "action": None}, {"run_at", "action"}),
     ({"object_id": ""}, {"object_id"}),
+    ({"object_id": "a\nb"}, {"object_id"}),
     ({"run_at": "tomorrow"}, {"run_at"}),
     ({"run_at": "2030-01-01T00:00:00"}, {"run_at"}),
     ({"run_at": "2000-01-01T00:00:00Z"}, {"run_at"}),

@@ -25,6 +25,16 @@ async def test_a_paused_queue_takes_items_and_hands_none_out(any_queue: Queue) -
         assert [entry["action"] for entry in entries] == ["queue.resume", "queue.pause"]
 
 
+async def test_who_waits_at_a_paused_queue_is_handed_nothing_in_the_end(queue: Queue) -> None:
+    """However often it looks at what is due and stays there."""
+    await queue.put()
+    ok(await queue.send("POST", f"{MAIL}/pause"))
+    async with queue.started():
+        waiting = asyncio.create_task(queue.wait_for_items(asyncio.Event()))
+        await queue.pass_time("61s")
+        assert await waiting == []
+
+
 async def test_a_limit_bounds_what_is_held_and_frees_with_every_end(any_queue: Queue) -> None:
     queue = any_queue
     for _ in range(5):
@@ -50,6 +60,24 @@ async def test_a_rate_lets_so_many_through_in_a_stretch(any_queue: Queue) -> Non
     assert len(await queue.pull()) == 1
     await queue.advance("60s")
     assert len(await queue.pull()) == 2
+
+
+async def test_a_rate_that_is_raised_counts_at_once(any_queue: Queue) -> None:
+    """What was handed out by a slower rate keeps nobody waiting for as long as that one would have."""
+    queue = any_queue
+    for _ in range(8):
+        await queue.put(group_key="a")
+    slow, fast = {"count": 1, "per_sec": 86_400}, {"count": 3, "per_sec": 1}
+    ok(await queue.send("PUT", MAIL, {"rate": slow, "key_rate": slow}))
+    assert len(await queue.pull()) == 1
+    assert await queue.pull() == []
+    ok(await queue.send("PUT", MAIL, {"rate": fast}))
+    assert await queue.pull() == []
+    ok(await queue.send("PUT", MAIL, {"key_rate": fast}))
+    assert len(await queue.pull()) == 3
+    assert await queue.pull() == []
+    await queue.advance("1s")
+    assert len(await queue.pull()) == 3
 
 
 async def test_keys_are_limited_apart(any_queue: Queue) -> None:

@@ -140,6 +140,9 @@ async def test_an_ack_may_enqueue_what_comes_next(any_queue: Queue) -> None:
     assert refused(await queue.send("POST", path, {"auto_enqueue": True}))[2] == {"action", "next_action_at"}
     assert refused(await queue.send("POST", path, {"action": "decay"}))[2] == {"action"}
     body = {"next_action_at": queue.at("1h"), "auto_enqueue": True, "action": "decay"}
+    # As with any other item: it must be possible to try it again later.
+    late = await queue.send("POST", path, {**body, "next_action_at": "9999-12-31T23:59:59Z"})
+    assert refused(late)[2] == {"next_action_at"}
     for _ in range(2):
         ok(await queue.send("POST", path, body))
     [made] = (await queue.get("jobs?status=queued"))["items"]

@@ -70,6 +70,13 @@ async def test_a_stretch_that_is_none_is_refused(world: World, since: str, until
     assert field in [problem["field"] for problem in answer.json()["problems"]]
 
 
+async def test_a_stretch_may_begin_with_the_calendar(world: World) -> None:
+    job = await world.job(schedule={"kind": "once", "run_at": "2030-01-01T13:00:00Z"})
+    stretch = {"since": "0001-01-01T00:00:00Z", "until": "9999-12-31T23:59:59Z", "dry_run": True}
+    answer = await world.post(f"/api/v2/jobs/{job['id']}/backfill", stretch)
+    assert (answer.status, answer.json()["count"]) == (200, 0)
+
+
 async def test_a_job_without_a_schedule_has_nothing_to_fill_in(world: World) -> None:
     answer = await backfill(world, await world.job(), "10:00:00", "11:00:00")
     assert (answer.status, answer.json()["code"]) == (409, "INVALID_STATE")

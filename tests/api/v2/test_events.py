@@ -171,6 +171,22 @@ async def test_who_was_away_for_too_long_has_to_look_at_everything(world: World)
         assert (await ear.event()).name == "resync"
 
 
+async def test_who_was_away_while_news_were_lost_has_to_look_at_everything(world: World) -> None:
+    """What others did while the store was away was told to nobody."""
+    async with listening(world.app, "topics=job") as ear:
+        await world.job()
+        seen = await ear.event()
+    world.engine.feed.on_store(False, "gone")
+    world.engine.feed.on_store(True, "")
+    await world.job("two")
+    async with listening(world.app, "topics=job", {"Last-Event-ID": str(seen.number)}) as ear:
+        event = await ear.event()
+        assert event.name == "resync"
+    async with listening(world.app, "topics=job", {"Last-Event-ID": str(event.number)}) as ear:
+        await world.job("three")
+        assert (await ear.event()).name == "job"
+
+
 async def test_a_listener_that_is_too_slow_is_told_to_look_at_everything(world: World) -> None:
     job = await world.engine.jobs.get((await world.job())["id"])
     async with listening(world.app, "topics=job") as ear:

@@ -356,6 +356,10 @@ async def test_a_bad_stretch_of_minutes_is_refused(world: World, query: str, fie
     assert (answer.status, [problem["field"] for problem in answer.json()["problems"]]) == (400, [field])
 
 
+async def test_minutes_up_to_the_first_hour_of_the_calendar_are_counted_from_its_beginning(world: World) -> None:
+    assert await world.seen("/api/v2/minutes?until=0001-01-01T00:30:00Z") == []
+
+
 async def test_two_requests_at_once_run_a_job_that_skips_only_once(world: World) -> None:
     job = await world.job(overlap={"rule": "skip"})
     path = f"/api/v2/jobs/{job['id']}/runs"

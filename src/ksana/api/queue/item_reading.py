@@ -13,8 +13,9 @@ from ksana.domain.objects import subject_of
 from ksana.domain.runs import Run
 from ksana.domain.times import parse_instant
 
-# Room behind it for every retry there may be.
-_LAST: Final = datetime(9000, 1, 1, tzinfo=UTC)
+END_OF_TIME: Final = datetime(9000, 1, 1, tzinfo=UTC)
+"""Before when items must be due: behind it there is room for every retry there may be."""
+TOO_LATE: Final = f"must lie before the year {END_OF_TIME.year}"
 _OBJECT: Final = ("object_type", "object_id", "action")
 _REQUIRED: Final = "is required"
 
@@ -74,6 +75,9 @@ def _subject(body: NewJob) -> str | None:
 
 def _check_object(body: NewJob, problems: list[Problem]) -> None:
     problems += [Problem(name, _REQUIRED) for name in (*_OBJECT, "run_at") if getattr(body, name) is None]
+    if body.object_id is not None and not body.object_id.isprintable():
+        # Nobody could say of an object with such a name what it is like.
+        problems.append(Problem("object_id", "must be of printable signs"))
     if body.delay_sec is not None:
         problems.append(Problem("delay_sec", "does not go with an object; say run_at"))
     if body.group_key is not None:
@@ -104,6 +108,6 @@ def _due_at(body: NewJob, now: datetime, problems: list[Problem]) -> datetime | 
     # In whole seconds: whoever says the current second does not mean the past.
     if run_at < now.replace(microsecond=0):
         problems.append(Problem("run_at", "lies in the past; it must be now or later"))
-    elif run_at >= _LAST:
-        problems.append(Problem("run_at", "must lie before the year 9000"))
+    elif run_at >= END_OF_TIME:
+        problems.append(Problem("run_at", TOO_LATE))
     return run_at

@@ -11,7 +11,7 @@ import msgspec
 from ksana.api.kit import Call, Input, Route, Scope
 from ksana.api.queue.audit_shapes import ReasonText
 from ksana.api.queue.handing_out import DEFAULT_LEASE_SECONDS, LeaseSeconds
-from ksana.api.queue.item_reading import next_item
+from ksana.api.queue.item_reading import END_OF_TIME, TOO_LATE, next_item
 from ksana.api.queue.item_shapes import (
     MOST,
     Instant,
@@ -151,6 +151,8 @@ def _acking(body: AckInput, path: str = "") -> Judge:
         problems.append(Problem(f"{path}action", "goes with auto_enqueue; say both or neither"))
     try:
         next_at = None if body.next_action_at is None else parse_instant(body.next_action_at, f"{path}next_action_at")
+        if body.auto_enqueue and next_at is not None and next_at >= END_OF_TIME:
+            problems.append(Problem(f"{path}next_action_at", TOO_LATE))
     except InvalidArgument as error:
         problems += error.problems
     if problems:

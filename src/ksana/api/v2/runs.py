@@ -28,9 +28,11 @@ from ksana.domain.errors import InvalidArgument, InvalidState, NotFound
 from ksana.domain.queries import RunQuery, RunSort
 from ksana.domain.runs import Run
 from ksana.domain.states import State
+from ksana.domain.times import UTC_MIN
 from ksana.engine.acting import because
 
 _LONGEST_CHART = timedelta(days=31)
+_DEFAULT_CHART = timedelta(hours=1)
 
 
 class JobRunsQuery(PageQuery, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -149,7 +151,7 @@ async def minutes(call: Call[None, MinutesQuery]) -> list[MinuteView]:
     problems = Problems()
     now = services.engine.clock.now()
     until = problems.instant(call.query.until, "until") or now
-    since = problems.instant(call.query.since, "since") or until - timedelta(hours=1)
+    since = problems.instant(call.query.since, "since") or max(until, UTC_MIN + _DEFAULT_CHART) - _DEFAULT_CHART
     problems.raise_any()
     if until - since > _LONGEST_CHART:
         raise InvalidArgument.of("since", f"at most {_LONGEST_CHART.days} days before until")

@@ -25,7 +25,7 @@ _TICK = timedelta(microseconds=1)
 _MILLI = timedelta(milliseconds=1)
 _NONE = timedelta(0)
 
-# Dead letters wait for a person; they are never forgotten.
+# Dead letters wait for a person; they are never forgotten, nor is the chain one of them is a step of.
 _PRUNABLE = sorted(FINAL - {State.DEAD_LETTER})
 
 
@@ -76,9 +76,15 @@ def _old_runs(tables: Tables, state: State, retention: Retention, limit: int) ->
     for ended_at, run_id in tables.runs.ended[state]:
         if len(found) >= limit or ended_at >= retention.before:
             break
-        if tables.runs.rows[run_id].parent_id is None and not _is_among_newest(tables, run_id, retention.keep_last):
+        if tables.runs.rows[run_id].parent_id is None and not _is_kept(tables, run_id, retention.keep_last):
             found.append(run_id)
     return found
+
+
+def _is_kept(tables: Tables, run_id: int, count: int) -> bool:
+    return _is_among_newest(tables, run_id, count) or any(
+        tables.runs.rows[member].state is State.DEAD_LETTER for member in _family(tables, run_id)
+    )
 
 
 def _is_among_newest(tables: Tables, run_id: int, count: int) -> bool:

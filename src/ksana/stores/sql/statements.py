@@ -213,7 +213,6 @@ SKIP_STEPS = Statement(
     " WHERE id IN (:ids*) AND state = 'WAITING'"
 )
 ERRORS_OF_RUNS = Statement("SELECT id, step, error FROM ksana_runs WHERE id IN (:ids*)")
-DESCENDANTS = Statement("SELECT id FROM ksana_runs WHERE parent_id IN (:ids*)")
 DROP_CHAINS = Statement("DELETE FROM ksana_chains WHERE run_id IN (:ids*)")
 KEPT_OF_RUNS = Statement("SELECT run_id, artifact, checkpoint FROM ksana_kept WHERE run_id IN (:ids*)")
 LOCK_KEPT = Statement("SELECT run_id FROM ksana_kept {by_key} WHERE run_id IN (:ids*) ORDER BY run_id {for_update}")
@@ -289,7 +288,7 @@ OLD_RUNS = Statement(
     "SELECT r.id FROM ksana_runs r {by_ended} WHERE r.state = :state AND r.ended_at < :before AND r.parent_id IS NULL"
     " AND (r.job_id IS NULL OR r.id <= (SELECT n.id FROM ksana_runs n WHERE n.job_id = r.job_id"
     " ORDER BY n.id DESC LIMIT 1 OFFSET :keep))"
-    " ORDER BY r.ended_at LIMIT :limit {skip_locked}"
+    " ORDER BY r.ended_at, r.id LIMIT :limit OFFSET :passed {skip_locked}"
 )
 DROP_RUNS = Statement("DELETE FROM ksana_runs WHERE id IN (:ids*)")
 DROP_ATTEMPTS = Statement("DELETE FROM ksana_attempts WHERE run_id IN (:ids*)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import chain
 
 from ksana.domain.items import SCOPE
 from ksana.domain.queries import Minute
@@ -17,7 +18,7 @@ from ksana.stores.sql.nodes import forget_lapsed_nodes
 from ksana.stores.sql.outbox import forget_alerts
 from ksana.stores.sql.rows import minute_from_row
 from ksana.stores.sql.statements import (
-    DESCENDANTS,
+    CHILD_STATES,
     DROP_ATTEMPTS,
     DROP_CHAINS,
     DROP_EXCHANGES,
@@ -38,20 +39,17 @@ from ksana.stores.sql.tx import Tx
 _MINUTE = 60_000_000
 _MINUTES_PER_STEP = 60
 
-# Dead letters wait for a person; they are never forgotten.
+# Dead letters wait for a person; they are never forgotten, nor is the chain one of them is a step of.
 _PRUNABLE = sorted(FINAL - {State.DEAD_LETTER})
 
 
 async def prune(tx: Tx, retention: Retention) -> int:
     before = to_micros(retention.before)
-    gone: list[int] = []
+    gone: list[list[int]] = []
     for state in _PRUNABLE:
-        left = retention.limit - len(gone)
-        if left > 0:
-            old = await tx.rows(OLD_RUNS, state=state.value, before=before, keep=retention.keep_last, limit=left)
-            gone += [row[0] for row in old]
+        gone += await _old_families(tx, state, retention, retention.limit - len(gone))
     if gone:
-        await _forget(tx, sorted(gone))
+        await _forget(tx, sorted(chain.from_iterable(gone)))
     await forget_alerts(tx, retention.before)
     await tx.run(DROP_GAPS, before=before)
     await tx.run(DROP_IDEMPOTENCY, before=before, kept=SCOPE)
@@ -61,11 +59,39 @@ async def prune(tx: Tx, retention: Retention) -> int:
     return len(gone)
 
 
+async def _old_families(tx: Tx, state: State, retention: Retention, limit: int) -> list[list[int]]:
+    """At most `limit` runs of a state that may be forgotten, each with all that descend from it."""
+    families: list[list[int]] = []
+    passed = 0
+    before, keep = to_micros(retention.before), retention.keep_last
+    while (left := limit - len(families)) > 0:
+        rows = await tx.rows(OLD_RUNS, state=state.value, before=before, keep=keep, limit=left, passed=passed)
+        passed += len(rows)
+        families += await _without_dead_letters(tx, [row[0] for row in rows])
+        if len(rows) < left:
+            break
+    return families
+
+
+async def _without_dead_letters(tx: Tx, roots: list[int]) -> list[list[int]]:
+    """The families of these runs, but for those in which a dead letter waits."""
+    families = {root: [root] for root in roots}
+    root_of = {root: root for root in roots}
+    generation = roots
+    while generation:
+        children = await tx.rows(CHILD_STATES, ids=generation)
+        for id, parent_id, state in children:
+            root = root_of[id] = root_of[parent_id]
+            if state == State.DEAD_LETTER.value:
+                families.pop(root, None)
+            if root in families:
+                families[root].append(id)
+        generation = [id for id, _, _ in children]
+    return list(families.values())
+
+
 async def _forget(tx: Tx, ids: list[int]) -> None:
-    """Drop runs with all that hangs on them, their children first of all."""
-    generation = ids
-    while generation := [row[0] for row in await tx.rows(DESCENDANTS, ids=generation)]:
-        ids = ids + generation
+    """Drop runs with all that hangs on them."""
     for statement in (DROP_EXCHANGES, DROP_ATTEMPTS, DROP_RUNS, DROP_CHAINS):
         await tx.run(statement, ids=ids)
     await forget_callbacks(tx, ids)

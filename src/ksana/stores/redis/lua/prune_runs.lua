@@ -2,6 +2,7 @@
 
 local WINDOW = 500
 local FINAL = 'sftckmd'
+local DEAD = 'd'
 
 local group, start, before, keep, limit = take(), take_number(), take(), take_number(), take_number()
 
@@ -52,17 +53,20 @@ local function forget(run)
   call('UNLINK', 'run:' .. run.name, unpack(others))
 end
 
--- A child goes with its parent.
+-- A child goes with its parent; a dead letter waits for a person, and its family with it.
 local function forget_family(run)
   local members = {run}
   local index = 1
   while members[index] do
     for _, name in ipairs(call('ZRANGE', 'children:' .. members[index].name, 0, -1)) do
-      members[#members + 1] = get_run(name)
+      local child = get_run(name)
+      if child.state == DEAD then return false end
+      members[#members + 1] = child
     end
-    forget(members[index])
     index = index + 1
   end
+  for _, member in ipairs(members) do forget(member) end
+  return true
 end
 
 local gone, kept = 0, 0
@@ -70,11 +74,11 @@ local names = call('ZRANGEBYSCORE', 'ended:' .. group, '-inf', '(' .. before, 'L
 for _, name in ipairs(names) do
   if gone == limit then break end
   local run = get_run(name)
-  if keep > 0 and run.job >= 0 and run.id >= lowest_kept(plain(run.job)) then
-    kept = kept + 1
-  else
-    forget_family(run)
+  local is_among_newest = keep > 0 and run.job >= 0 and run.id >= lowest_kept(plain(run.job))
+  if not is_among_newest and forget_family(run) then
     gone = gone + 1
+  else
+    kept = kept + 1
   end
 end
 flush()

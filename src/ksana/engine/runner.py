@@ -83,6 +83,7 @@ class Runner:
         self._results: list[Result] = []
         self._reserved = 0
         self._turns: set[asyncio.Task[None]] = set()
+        self._goes_on = False
         self._hungry = True
         self._doubtful = False
         self._piecemeal = 0
@@ -165,7 +166,9 @@ class Runner:
         self._wake.set()
 
     def _tell_pump(self) -> None:
-        self._wake.set()
+        # A turn that goes on looks by itself, and wakes the pump when it has ended.
+        if not self._goes_on:
+            self._wake.set()
 
     def wake_for_work(self) -> None:
         """There may be runs to claim now."""
@@ -204,21 +207,25 @@ class Runner:
     def _start_turns(self) -> None:
         if self._doubtful and not (self._pausing or self._turns or self._reserved):
             self._start(self._recover())
-        while self._is_turn_worthwhile():
-            may_follow = self._settle_ended()
-            size = 1 if self._piecemeal else self._batch
-            results, self._results = self._results[:size], self._results[size:]
-            self._pace = max(len(results), self._pace // 2)
-            wanted = self._wanted(may_follow)
-            self._reserved += wanted
-            self._start(self._turn(results, self._claim(wanted)))
+        while self._is_turn_worthwhile(len(self._turns)):
+            self._start(self._turns_in_a_row(*self._next_turn()))
+
+    def _next_turn(self) -> tuple[list[Result], Claim | None]:
+        """What is to be stored and asked for now."""
+        may_follow = self._settle_ended()
+        size = 1 if self._piecemeal else self._batch
+        results, self._results = self._results[:size], self._results[size:]
+        self._pace = max(len(results), self._pace // 2)
+        wanted = self._wanted(may_follow)
+        self._reserved += wanted
+        return results, self._claim(wanted)
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
         turn = asyncio.create_task(work)
         self._turns.add(turn)
         turn.add_done_callback(self._turn_ended)
 
-    def _is_turn_worthwhile(self) -> bool:
+    def _is_turn_worthwhile(self, under_way: int) -> bool:
         # Nothing may be on its way to the store while it is asked what this node holds.
         if self._pausing or self._doubtful:
             return False
@@ -226,11 +233,11 @@ class Runner:
         results = self._to_store
         if self._storing_later and results < _PATIENCE * self._batch:
             results = 0
-        if not self._turns:
+        if not under_way:
             return results > 0 or wanted > 0
         # While turns are under way, another is worth its commit only if it is well filled.
         is_full = results >= self._fill or wanted >= self._fill
-        return is_full and len(self._turns) < self._store.parallelism
+        return is_full and under_way < self._store.parallelism
 
     def _wanted(self, may_follow: bool = False) -> int:
         if not (self._hungry or may_follow) or not self._accepting or self._piecemeal:
@@ -259,7 +266,20 @@ class Runner:
         if not turn.cancelled() and (error := turn.exception()) is not None:
             log.error("a turn failed and goes on", exc_info=error)
 
-    async def _turn(self, results: list[Result], claim: Claim | None) -> None:
+    async def _turns_in_a_row(self, results: list[Result], claim: Claim | None) -> None:
+        """A turn, and another one by the same task as long as what it claimed ends at once: a chain of quick steps goes
+        on without a detour over the pump."""
+        while await self._turn(results, claim) and len(self._turns) == 1 and not self._backlogged:
+            self._goes_on = True
+            # Attempts that end at once have ended when this comes back.
+            await asyncio.sleep(0)
+            self._goes_on = False
+            if not (self._to_store and self._is_turn_worthwhile(0)):
+                return
+            results, claim = self._next_turn()
+
+    async def _turn(self, results: list[Result], claim: Claim | None) -> bool:
+        """Store results and claim; answer whether anything was begun by it."""
         now = self._clock.now() if claim is None else claim.now
         wanted = 0 if claim is None else claim.limit
         try:
@@ -273,7 +293,7 @@ class Runner:
             self.give_back(wanted)
             self._pause(error)
             if isinstance(error, StoreUnavailable):
-                return
+                return False
             raise
         self._health.answered()
         self._backoff.reset()
@@ -285,6 +305,7 @@ class Runner:
         self._teller.moved(turn.followed, _NONE, now)
         if turn.lost:
             await self._keep_overtaken(results, turn.lost)
+        return bool(claimed)
 
     def _learn_from(self, turn: Turn, claim: Claim | None) -> None:
         """Whether there is more to claim, from what this turn has found."""

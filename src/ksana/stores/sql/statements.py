@@ -95,6 +95,10 @@ END_RUNS = Statement(
     f"UPDATE ksana_runs SET {_ENDED}, last_attempt = told.value FROM {{each_told}}"
     " WHERE ksana_runs.id = {told_id} AND epoch = :epoch"
 )
+END_RUN = Statement(
+    # The same for one run, found by its key.
+    f"UPDATE ksana_runs SET {_ENDED}, last_attempt = :told WHERE id = :run_id AND epoch = :epoch"
+)
 END_LOCKED_RUNS = Statement(f" ON DUPLICATE KEY UPDATE {_ENDED}, last_attempt = VALUES(last_attempt)")
 ENDED_AS_TOLD = Statement(
     # What is told names node, epoch and instants, so a row that says the same was ended by this very attempt.

@@ -33,6 +33,7 @@ _EVENTS = {
     Event.RECLAIM: "its node vanished or stopped",
     Event.CANCEL: "somebody cancels it, or it has stopped",
     Event.SKIP: "what it depends on did not come about, or its condition is not met",
+    Event.DO_NOTHING: "it is a step that does nothing, and may start",
     Event.RERUN: "somebody wants it tried again",
     Event.BRANCH: "it hands its work over to children: the steps of a chain, the items of a list, the run of a job",
     Event.STOP: "somebody stops a run with children: nothing more of it begins",

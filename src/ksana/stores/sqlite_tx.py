@@ -17,7 +17,7 @@ from ksana.stores.sql.handing import hand_over, pass_on, stamp_chains
 from ksana.stores.sql.rows import Row
 from ksana.stores.sql.statements import END_RUN, END_RUNS, ENDED_AS_TOLD, Statement
 from ksana.stores.sql.tables import Table
-from ksana.stores.sql.tx import Relay, Told, UniqueViolation
+from ksana.stores.sql.tx import Relay, Relayed, Told, UniqueViolation
 
 # A few sizes only, so that the prepared statements for them stay at hand; the largest keeps below the limit of values.
 _PIECES = (500, 256, 64, 16, 4, 1)
@@ -106,7 +106,7 @@ class SqliteTx:
     async def hand_over(self, run_ids: Sequence[int], due_at: int, claim: Claim) -> list[Row]:
         return await hand_over(self, run_ids, due_at, claim)
 
-    async def pass_on(self, relay: Relay) -> list[Row] | None:
+    async def pass_on(self, relay: Relay) -> Relayed | None:
         return await pass_on(self, relay)
 
     async def stamp(self, run_ids: Sequence[int], stamp: int) -> list[tuple[Any, ...]]:

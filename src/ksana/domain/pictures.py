@@ -48,6 +48,7 @@ _BORN = {
     State.WAITING: "the same, and the job has no slot free; or it is a step of a chain that depends on others",
     State.SKIPPED: "the same, and the job skips what overlaps",
     State.MISSED: "a one-time job is found too late",
+    State.SUCCESS: "it is a step of a chain that does nothing, and may start at once",
 }
 
 

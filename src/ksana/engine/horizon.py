@@ -27,9 +27,10 @@ class Horizon:
     def look_forward(self, results: Iterable[Result]) -> None:
         """Be there when a run that is tried again comes due."""
         again = [move.run.due_at for move, _ in results if move.run.state is State.RETRYING]
-        if self.next_due_at is not None:
-            again.append(self.next_due_at)
-        self.next_due_at = min(again, default=None)
+        soonest = min(again, default=None)
+        if soonest is not None and (self.next_due_at is None or soonest < self.next_due_at):
+            self.next_due_at = soonest
+            self._wake.set()
 
     async def learn(self) -> None:
         """Ask when there will be something to claim; most often more work comes before."""

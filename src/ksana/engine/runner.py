@@ -271,10 +271,12 @@ class Runner:
         on without a detour over the pump."""
         while await self._turn(results, claim) and len(self._turns) == 1 and not self._backlogged:
             self._goes_on = True
-            # Attempts that end at once have ended when this comes back.
-            await asyncio.sleep(0)
-            self._goes_on = False
-            if not (self._to_store and self._is_turn_worthwhile(0)):
+            try:
+                # Attempts that end at once have ended when this comes back.
+                await asyncio.sleep(0)
+            finally:
+                self._goes_on = False
+            if not (self._to_store and self._is_turn_worthwhile(len(self._turns) - 1)):
                 return
             results, claim = self._next_turn()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from hypothesis import strategies as st
 
 from ksana.domain.chains import Shape
@@ -13,7 +15,11 @@ ENDS = (State.SUCCESS, *UNSUCCESSFUL_ENDS)
 
 
 def shape(
-    needs: list[list[int]], whens: list[When] | None = None, most: int | None = None, fail_fast: bool = False
+    needs: list[list[int]],
+    whens: list[When] | None = None,
+    most: int | None = None,
+    fail_fast: bool = False,
+    idle: Collection[int] = (),
 ) -> Shape:
     followers: list[list[int]] = [[] for _ in needs]
     for place, own in enumerate(needs):
@@ -25,6 +31,7 @@ def shape(
         tuple(map(tuple, followers)),
         most,
         fail_fast,
+        idle=frozenset(idle),
     )
 
 
@@ -38,4 +45,5 @@ def shapes(draw: st.DrawFn, steps: int = 7) -> Shape:
         if rank:
             needs[place] = draw(st.lists(st.sampled_from(order[:rank]), max_size=3, unique=True))
     whens = draw(st.lists(st.sampled_from(When), min_size=size, max_size=size))
-    return shape(needs, whens, draw(st.none() | st.integers(1, 3)), draw(st.booleans()))
+    idle = draw(st.sets(st.integers(0, size - 1)))
+    return shape(needs, whens, draw(st.none() | st.integers(1, 3)), draw(st.booleans()), idle)

@@ -23,12 +23,14 @@ def advance(
     chain_shape: Shape, states: list[State], *, is_stopping: bool = False
 ) -> tuple[set[int], set[int], State | None]:
     told = Chain(chain_shape, states, is_stopping=is_stopping).advance()
+    assert not told.passes
     return set(told.admits), set(told.skips), told.end
 
 
 def test_a_graph_and_a_list_have_a_shape() -> None:
-    graph = read_graph({"nodes": [{"id": "b", "deps": ["a"], "when": "all_done"}, {"id": "a"}], "maxParallel": 2})
-    assert shape_of(graph) == shape([[1], []], [When.ALL_DONE, When.ALL_SUCCESS], 2)
+    nodes = [{"id": "b", "deps": ["a"], "when": "all_done"}, {"id": "a", "type": "echo"}]
+    graph = read_graph({"nodes": nodes, "maxParallel": 2})
+    assert shape_of(graph) == shape([[1], []], [When.ALL_DONE, When.ALL_SUCCESS], 2, idle=[0])
     assert flat_shape(2, 1) == shape([[], []], most=1)
 
 
@@ -66,6 +68,49 @@ def test_a_long_chain_is_skipped_without_recursion() -> None:
     chain.ended([(0, FAILED)])
     told = chain.advance()
     assert (len(told.skips), told.end) == (size - 1, FAILED)
+
+
+def test_only_a_step_about_which_there_is_nothing_to_find_out_does_nothing() -> None:
+    nodes = [
+        {"id": "a", "type": "echo"},
+        {"id": "plain", "deps": ["a"]},
+        {"id": "with a cfg", "deps": ["a"], "type": "noop", "cfg": {"note": "a gate"}},
+        {"id": "with a word", "deps": ["a"], "when": "any_failed"},
+        {"id": "with a condition", "deps": ["a"], "if": "{{a.artifact}} == 1"},
+        {"id": "with a marker", "deps": ["a"], "cfg": {"note": "{{a.artifact}}"}},
+        {"id": "for each", "map": [1, 2]},
+    ]
+    graph = read_graph({"nodes": nodes})
+    assert [step.id for step in graph.steps if step.does_nothing] == ["plain", "with a cfg", "with a word"]
+    assert shape_of(graph).idle == {1, 2, 3}
+
+
+def test_steps_that_do_nothing_are_done_once_they_may_start_and_need_no_room() -> None:
+    gate = shape([[], [], [0, 1], [2], [2]], most=1, idle=[2])
+    assert Chain(gate, [SUCCESS, State.RUNNING, WAITING, WAITING, WAITING]).advance() == Advance([], [], None)
+    assert Chain(gate, [SUCCESS, SUCCESS, WAITING, WAITING, WAITING]).advance() == Advance([3], [], None, [2])
+    side = shape([[], [0], []], most=1, idle=[1])
+    assert Chain(side, [SUCCESS, WAITING, State.RUNNING]).advance() == Advance([], [], None, [1])
+
+
+def test_steps_that_do_nothing_are_skipped_held_up_and_stopped_like_any_other() -> None:
+    idle = shape([[], [0], [], [2]], [When.ALL_SUCCESS] * 3 + [When.ANY_FAILED], idle=[1, 2, 3])
+    assert Chain(idle, [FAILED, WAITING, WAITING, WAITING]).advance() == Advance([], [1, 3], FAILED, [2])
+    states = [FAILED, WAITING, WAITING, WAITING]
+    held_up = shape([[], [], [], []], fail_fast=True, idle=[1, 2, 3])
+    assert Chain(held_up, states).advance() == Advance([], [], FAILED)
+    assert Chain(idle, states, is_stopping=True).advance() == Advance([], [], State.CANCELED)
+
+
+def test_a_long_chain_of_steps_that_do_nothing_is_done_without_recursion() -> None:
+    size = 10_000
+    line = shape([[], *([place] for place in range(size - 1))], idle=range(size))
+    chain = Chain(line, [WAITING] * size)
+    assert chain.advance() == Advance([], [], SUCCESS, list(range(size)))
+    before_the_last = Chain(
+        shape([list(needs) for needs in line.needs], idle=range(1, size - 1)), [SCHEDULED, *[WAITING] * (size - 1)]
+    )
+    assert before_the_last.heirs(0) == ([size - 1], list(range(1, size - 1)))
 
 
 def test_what_stops_begins_and_skips_nothing() -> None:
@@ -108,10 +153,16 @@ def check(chain_shape: Shape, before: list[State], states: list[State], told: Ad
     is_full = chain_shape.max_parallel is not None and under_way >= chain_shape.max_parallel
     assert all(before[place] is WAITING and may_start(chain_shape, states, place) for place in told.admits)
     assert all(before[place] is WAITING and never_starts(chain_shape, states, place) for place in told.skips)
+    assert all(before[place] is WAITING and may_start(chain_shape, states, place) for place in told.passes)
+    assert all(states[place] is SUCCESS for place in told.passes)
+    assert chain_shape.idle.issuperset(told.passes) and chain_shape.idle.isdisjoint(told.admits)
     assert not any(never_starts(chain_shape, states, place) for place in waiting)
     assert under_way <= (chain_shape.max_parallel or len(states))
-    assert not (is_held_up and told.admits)
-    assert is_held_up or is_full or not any(may_start(chain_shape, states, place) for place in waiting)
+    assert not (is_held_up and (told.admits or told.passes))
+    if not is_held_up:
+        ready = {place for place in waiting if may_start(chain_shape, states, place)}
+        assert is_full or not ready
+        assert chain_shape.idle.isdisjoint(ready)
     if told.end is None:
         assert under_way
         return
@@ -132,6 +183,7 @@ def test_every_chain_moves_on_by_the_rules_and_from_its_states_alone(chain_shape
         stopping = Chain(chain_shape, states, is_stopping=True).advance()
         told, again = chain.advance(), anew.advance()
         assert (told.admits, sorted(told.skips), told.end) == (again.admits, sorted(again.skips), again.end)
+        assert sorted(told.passes) == sorted(again.passes)
         assert chain.first_failed == anew.first_failed
         is_busy = any(state in UNDER_WAY for state in states)
         assert stopping == Advance([], [], None if is_busy else State.CANCELED)
@@ -153,19 +205,30 @@ def test_heirs_are_all_that_follows_from_a_success(chain_shape: Shape, dice: Ran
     told = chain.advance()
     while told.end is None:
         place = dice.choice([place for place, state in enumerate(chain.states) if state in UNDER_WAY])
-        heirs, end = list(chain.heirs(place)), dice.choice([*[SUCCESS] * 3, *ENDS])
+        heirs, end = chain.heirs(place), dice.choice([*[SUCCESS] * 3, *ENDS])
         is_alone = sum(state in UNDER_WAY for state in chain.states) == 1
         chain.ended([(place, end)])
         told = chain.advance()
-        if end is SUCCESS and heirs:
+        assert heirs.starts or not heirs.passes
+        if end is SUCCESS and heirs.starts:
             assert is_alone
-            assert told == Advance(heirs, [], None)
+            assert (told.admits, told.skips, told.end) == (sorted(heirs.starts), [], None)
+            assert sorted(told.passes) == sorted(heirs.passes)
 
 
 def test_a_step_that_is_not_the_only_one_under_way_has_no_heirs() -> None:
     branches = shape([[], [0], [], [1]])
-    assert list(Chain(branches, [SCHEDULED, WAITING, State.RUNNING, WAITING]).heirs(0)) == []
+    assert Chain(branches, [SCHEDULED, WAITING, State.RUNNING, WAITING]).heirs(0) == ([], [])
     line = Chain(branches, [SCHEDULED, WAITING, SUCCESS, WAITING])
-    assert list(line.heirs(0)) == [1]
-    assert list(Chain(branches, [SCHEDULED, WAITING, SUCCESS, WAITING], is_stopping=True).heirs(0)) == []
-    assert list(Chain(shape([[], [0], [0]], most=1), [SCHEDULED, WAITING, WAITING]).heirs(0)) == []
+    assert line.heirs(0) == ([1], [])
+    assert Chain(branches, [SCHEDULED, WAITING, SUCCESS, WAITING], is_stopping=True).heirs(0) == ([], [])
+    assert Chain(shape([[], [0], [0]], most=1), [SCHEDULED, WAITING, WAITING]).heirs(0) == ([], [])
+
+
+def test_heirs_are_foreseen_beyond_steps_that_do_nothing() -> None:
+    gate = shape([[], [0], [0], [1, 2], [3]], idle=[1, 2, 3])
+    chain = Chain(gate, [State.RUNNING, *[WAITING] * 4])
+    starts, passes = chain.heirs(0)
+    assert (starts, sorted(passes)) == ([4], [1, 2, 3])
+    # With nobody to hand over to there are none.
+    assert Chain(shape([[], [0]], idle=[1]), [State.RUNNING, WAITING]).heirs(0) == ([], [])

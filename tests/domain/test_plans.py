@@ -47,7 +47,7 @@ def a_job(kind: str = "chain", config: dict[str, Any] = DAG) -> Job:
 @pytest.mark.parametrize(
     ("plan", "expected"),
     [
-        (ChainPlan(DAG, {"mode": "slow"}, "nightly"), shape([[], [0]], most=2)),
+        (ChainPlan(DAG, {"mode": "slow"}, "nightly"), shape([[], [0]], most=2, idle=[0, 1])),
         (MapPlan(STEP, [1, {"x": "世界"}, None], {"a": [1]}, {"mode": "fast"}), flat_shape(3)),
         (JobPlan(3), flat_shape(1)),
     ],
@@ -90,7 +90,8 @@ def test_what_a_chain_is_started_with_is_checked_before_it_starts() -> None:
 def test_children_are_born_waiting_or_ready_as_far_as_the_bounds_allow() -> None:
     parent = Run(id=9, job_id=3, surface="chains", queue="q", priority=Priority.HIGH, due_at=NOW, created_at=NOW)
     children = [new_child(parent, 10 + place, step, NOW, kind="noop") for place, step in enumerate("abc")]
-    born = begun(children, shape([[], [0], []], most=1))
+    born, end = begun(children, shape([[], [0], []], most=1), NOW)
+    assert end is None
     assert [child.state for child in born] == [State.SCHEDULED, State.WAITING, State.WAITING]
     assert [child.reason for child in born] == [None, Reason.DEPENDENCY, Reason.DEPENDENCY]
     first = born[0]

@@ -72,7 +72,7 @@ class Witness:
             return
         self._bounded(parent, shape, children)
         for place, child in enumerate(children):
-            if child.state in UNDER_WAY or child.attempt > 0:
+            if child.state in UNDER_WAY or child.started_at is not None:
                 self._begun(parent, shape, children, place)
             elif (child.state, child.reason) == (State.SKIPPED, Reason.DEPENDENCY):
                 self._never_runs(shape, children, place)

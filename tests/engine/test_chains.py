@@ -128,6 +128,65 @@ async def test_a_failed_step_skips_what_needs_it_and_nothing_else(any_world: Wor
     }
 
 
+async def test_nodes_that_do_nothing_are_done_at_once_and_told(any_world: World) -> None:
+    world = any_world
+    chain = await a_chain(
+        world,
+        {"id": "begin"},
+        node("a", "begin"),
+        node("b", "begin"),
+        {"id": "gate", "dependsOn": ["a", "b"]},
+        node("c", "gate"),
+        {"id": "end", "dependsOn": ["c"], "when": "all_done"},
+    )
+    run = await start(world, chain)
+    assert run.state is State.SUCCESS
+    assert said(world) == ["a", "b", "c"]
+    runs = await steps(world, run)
+    assert {one.state for one in runs.values()} == {State.SUCCESS}
+    for id in ("begin", "gate", "end"):
+        assert runs[id].started_at == runs[id].ended_at
+        assert (runs[id].attempt, await world.attempts(runs[id])) == (0, [])
+        told = [move.run for move in world.main.diary.moved if move.run.id == runs[id].id]
+        assert told == [runs[id]]
+    assert max(runs[id].ended_at for id in "ab") <= runs["gate"].started_at <= runs["c"].started_at  # type: ignore[operator, type-var]
+
+
+async def test_ten_thousand_nodes_that_do_nothing_are_over_with_their_start(world: World) -> None:
+    size = 10_000
+    nodes = [{"id": f"n{i}", "dependsOn": [f"n{i - 1}"] if i else []} for i in range(size)]
+    run = await start(world, await a_chain(world, *nodes))
+    assert (run.state, run.reason) == (State.SUCCESS, Reason.CHILDREN)
+    assert set((await states(world, run)).values()) == {"SUCCESS"}
+    assert sum(move.run.parent_id == run.id for move in world.main.diary.moved) == size
+
+
+async def test_a_chain_within_a_chain_may_do_nothing(any_world: World) -> None:
+    world = any_world
+    inner = {"nodes": [{"id": "x"}, {"id": "y", "dependsOn": ["x"]}]}
+    chain = await a_chain(world, {"id": "in", "type": "chain", "cfg": inner}, node("a", "in"))
+    run = await start(world, chain)
+    assert run.state is State.SUCCESS
+    assert said(world) == ["a"]
+    assert (await artifacts(world, run))["in"] == {"y": None}
+
+
+async def test_a_node_that_did_nothing_hands_nothing_on_and_is_not_done_again(world: World) -> None:
+    world.sink.improvise = by_step(b=[FAIL])
+    heard = {"id": "heard", "type": "echo", "dependsOn": ["gate"], "cfg": {"message": ["{{gate.artifact}}"]}}
+    chain = await a_chain(world, {"id": "gate"}, heard, node("b", "gate"))
+    run = await start(world, chain)
+    assert run.state is State.FAILED
+    gate = (await steps(world, run))["gate"]
+    with pytest.raises(InvalidState):
+        await world.main.engine.chains.retry_step(run.id, "gate")
+    await world.main.engine.chains.retry_step(run.id, "b")
+    await world.settle()
+    assert (await world.run(run.id)).state is State.SUCCESS
+    assert (await steps(world, run))["gate"] == gate
+    assert await artifacts(world, run) == {"heard": [None]}
+
+
 async def test_with_fail_fast_nothing_more_starts_after_a_failure(world: World) -> None:
     world.sink.improvise = by_step(a=FAIL, b=HANGS)
     chain = await a_chain(world, node("a"), node("b"), node("c", "b"), failFast=True, maxParallel=2)

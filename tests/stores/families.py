@@ -18,14 +18,16 @@ SUCCEED, FAIL = Event.SUCCEED, Event.FAIL
 
 
 def a_dag(*nodes: str, **said: Any) -> dict[str, Any]:
-    """A graph in short: `d?any_failed<b,c` is a node d that needs b and c and runs if one of them failed."""
+    """A graph in short: `d?any_failed<b,c` is a node d that needs b and c and runs if one of them failed; `(j)<b` is a
+    node j that does nothing."""
     return {"nodes": [_node(text) for text in nodes], **said}
 
 
 def _node(text: str) -> dict[str, Any]:
     name, _, needs = text.partition("<")
     name, _, when = name.partition("?")
-    node: dict[str, Any] = {"id": name, "dependsOn": needs.split(",") if needs else []}
+    kind = "noop" if name.startswith("(") else "echo"
+    node: dict[str, Any] = {"id": name.strip("()"), "type": kind, "dependsOn": needs.split(",") if needs else []}
     return node | ({"when": when} if when else {})
 
 
@@ -50,14 +52,14 @@ def branched(parent: Run, plan: Plan, first: int, now: datetime = NOW, *, job: J
         case JobPlan():
             steps = ["job"]
     children = [
-        new_child(parent, first + place, step, now, kind="noop", job=job, input=b"\0" if place else None)
+        new_child(parent, first + place, step, now, kind="echo", job=job, input=b"\0" if place else None)
         for place, step in enumerate(steps)
     ]
     return Move(
         parent.epoch,
         advance(parent, Event.BRANCH, now, reason=Reason.CHILDREN),
         an_attempt(parent, verdict=Verdict.BRANCH, ended_at=now),
-        branch=Branch(begun(children, shape_of_plan(plan)), write_plan(plan)),
+        branch=Branch(begun(children, shape_of_plan(plan), now).children, write_plan(plan)),
     )
 
 

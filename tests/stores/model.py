@@ -15,7 +15,7 @@ from ksana.domain.fires import DueJob, Fire, Gap
 from ksana.domain.idempotency import IdempotencyRecord, IdempotencyReplay
 from ksana.domain.jobs import Job
 from ksana.domain.keys import StoredKey
-from ksana.domain.moves import Kept, Move, advance
+from ksana.domain.moves import Kept, Move, advance, pass_by
 from ksana.domain.nodes import Heartbeat, NodeInfo
 from ksana.domain.plans import read_plan, shape_of_plan
 from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, RunQuery
@@ -263,6 +263,10 @@ class ModelStore:
             for place in follows.skips:
                 child = children[place]
                 self._runs[child.id] = advance(child, Event.SKIP, now, reason=Reason.DEPENDENCY)
+            for place in follows.passes:
+                child = children[place]
+                done = self._runs[child.id] = pass_by(child, now)
+                told.append((Move(child.epoch, done), None))
             if follows.end is not None:
                 failed = chain.first_failed
                 error = "" if failed is None else f"{children[failed].step}: {children[failed].error}"

@@ -29,6 +29,7 @@ from ksana.domain.steering import (
     Family,
     Steer,
     complete_step,
+    ended,
     expire,
     halt,
     retry_failed,
@@ -271,8 +272,11 @@ class Life:
             for place in range(len(shape.needs))
         ]
         self.parents.append(run.id)
+        born, end = begun(children, shape, self.now)
         moved = advance(run, Event.BRANCH, self.now, reason=Reason.CHILDREN)
-        return Move(run.epoch, moved, branch=Branch(begun(children, shape), write_plan(plan)))
+        if end is not None:
+            moved = ended(run, end, self.now)
+        return Move(run.epoch, moved, frees_slot=end is not None, branch=Branch(born, write_plan(plan)))
 
     def a_plan(self) -> tuple[Plan, Job | None]:
         if self.random.random() < 0.2:
@@ -283,6 +287,7 @@ class Life:
                 "id": f"s{place}",
                 "dependsOn": [f"s{need}" for need in range(place) if self.random.random() < 0.4],
                 "when": self.random.choice(["all_success", "all_success", "all_done"]),
+                "type": self.random.choice(["echo", "echo", "noop"]),
             }
             for place in range(self.random.randint(1, 5))
         ]

@@ -41,6 +41,7 @@ CHANGE = {
     "reclaims": 0,
     "due_at": None,
     "deadline_at": None,
+    "began_at": None,
     "ended_at": LATER,
     "error": "",
 }
@@ -73,6 +74,7 @@ PLANS: list[tuple[str, dict[str, Any], str]] = [
     ("RUNS_AT_EPOCH", {"ids": list(range(1, 51)), "epoch": 0}, ""),
     ("MOVE_RUNS", {"ids": list(range(1, 51)), **CHANGE}, ""),
     ("ADMIT_RUNS", {"ids": [1, 2, 3]}, ""),
+    ("PASS_STEPS", {"passes": [1, 2, 3], "due_at": LATER}, ""),
     ("ACTIVE_RUNS", {"ids": list(range(1, 51))}, LIVE),
     ("HOLDING_RUNS", {"ids": [1, 2, 3]}, LIVE),
     ("WAITED_JOBS", {"ids": [1, 2, 3]}, LIVE),
@@ -234,8 +236,9 @@ TOLD = '{"1": [0, 1, 1, 1, 1, "success", 0, null, null], "2": [0, 1, 1, 1, 1, "s
 
 
 async def runs_are_ended_by_their_key(filled: Database) -> None:
-    values = {name: value for name, value in CHANGE.items() if name not in ("due_at", "deadline_at")}
-    for statement, said in ((sql.END_RUNS, values), (sql.ENDED_AS_TOLD, {"epoch": 0})):
+    values = {name: value for name, value in CHANGE.items() if name not in ("due_at", "deadline_at", "began_at")}
+    one = {"run_id": 1, **values}
+    for statement, said in ((sql.END_RUNS, values), (sql.END_RUN, one), (sql.ENDED_AS_TOLD, {"epoch": 0})):
         steps = await plan(filled, statement, {"told": TOLD, **said})
         assert not any(is_full_scan(filled, step) for step in steps), steps
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from heapq import heappop, heappush
+from typing import NamedTuple
 
 import msgspec
 
 from ksana.domain.graph import Graph, When
-from ksana.domain.states import FAILURES, FINAL, State
+from ksana.domain.states import FAILURES, UNDER_WAY, State
 
 
 class Shape(msgspec.Struct, frozen=True):
@@ -25,6 +26,8 @@ class Shape(msgspec.Struct, frozen=True):
     max_parallel: int | None = None
     fail_fast: bool = False
     timeout: timedelta | None = None
+    idle: frozenset[int] = frozenset()
+    """Steps that do nothing: each is done as soon as it may start."""
 
 
 def shape_of(graph: Graph) -> Shape:
@@ -39,6 +42,7 @@ def shape_of(graph: Graph) -> Shape:
         graph.max_parallel,
         graph.fail_fast,
         graph.timeout,
+        frozenset(place for place, step in enumerate(graph.steps) if step.does_nothing),
     )
 
 
@@ -60,11 +64,23 @@ def may_start(shape: Shape, states: Sequence[State], place: int) -> bool:
 
 
 class Advance(msgspec.Struct, frozen=True):
-    """What follows: the steps that start now, those that never will, and the end of the chain if it has come."""
+    """What follows: the steps that start now, those that never will, the end of the chain if it has come, and the steps
+    that do nothing and are done."""
 
     admits: list[int]
     skips: list[int]
     end: State | None
+    passes: list[int] = []
+
+
+class Heirs(NamedTuple):
+    """What follows from a success and nothing else: the steps that start, and those that do nothing and are done."""
+
+    starts: list[int]
+    passes: list[int]
+
+
+_NO_HEIRS = Heirs([], [])
 
 
 class Chain:
@@ -80,6 +96,7 @@ class Chain:
         self._under_way = 0
         self._unmet = [sum(not self.states[need].is_final for need in needs) for needs in shape.needs]
         self._ready: list[int] = []
+        self._passing: list[int] = []
         self._skips: list[int] = []
         for place, state in enumerate(self.states):
             if state.is_final:
@@ -105,22 +122,38 @@ class Chain:
                 self._under_way -= 1
             self._end(place, state)
 
-    def heirs(self, place: int) -> Sequence[int]:
-        """The steps that start once this one, the only one under way, has succeeded, provided that nothing else follows
-        from it; else none. The chain stays as it is."""
-        if self._under_way != 1 or self.states[place] in (State.WAITING, *FINAL) or self._ready or self._skips:
-            return ()
-        followers, most = self.shape.followers[place], self.shape.max_parallel
-        if not self._may_start or (most is not None and len(followers) > most):
-            return ()
-        return followers if all(self._waits_for_one(follower) for follower in followers) else ()
+    def heirs(self, place: int) -> Heirs:
+        """What follows once this step, the only one under way, has succeeded, provided that steps start by it and none
+        is skipped; else nothing. The chain stays as it is."""
+        if self._under_way != 1 or self.states[place] not in UNDER_WAY or not self._is_settled or not self._may_start:
+            return _NO_HEIRS
+        heirs = Heirs([], [])
+        met: dict[int, int] = {}
+        todo = [place]
+        while todo:
+            for follower in self.shape.followers[todo.pop()]:
+                if self.shape.whens[follower] is When.ANY_FAILED or self.states[follower] is not State.WAITING:
+                    return _NO_HEIRS
+                met[follower] = met.get(follower, 0) + 1
+                if met[follower] < self._unmet[follower]:
+                    continue
+                if follower in self.shape.idle:
+                    heirs.passes.append(follower)
+                    todo.append(follower)
+                else:
+                    heirs.starts.append(follower)
+        most = self.shape.max_parallel
+        has_room = most is None or len(heirs.starts) <= most
+        return heirs if heirs.starts and has_room else _NO_HEIRS
 
-    def _waits_for_one(self, place: int) -> bool:
-        is_for_success = self.shape.whens[place] is not When.ANY_FAILED
-        return is_for_success and self.states[place] is State.WAITING and self._unmet[place] == 1
+    @property
+    def _is_settled(self) -> bool:
+        """Whether all that follows was asked for, and had room."""
+        return not (self._ready or self._passing or self._skips)
 
     def advance(self) -> Advance:
         """What follows from what was told. The chain takes it as done."""
+        passes = self._pass()
         skips, self._skips = self._skips, []
         admits: list[int] = []
         most = self.shape.max_parallel
@@ -130,7 +163,17 @@ class Chain:
                 self.states[place] = State.SCHEDULED
                 self._under_way += 1
                 admits.append(place)
-        return Advance(admits, skips, self._verdict())
+        return Advance(admits, skips, self._verdict(), passes)
+
+    def _pass(self) -> list[int]:
+        """Steps that do nothing need no room and end at once, and so on. A list, because chains are long."""
+        passes: list[int] = []
+        while self._may_start and self._passing:
+            place = self._passing.pop()
+            if self.states[place] is State.WAITING:
+                passes.append(place)
+                self._end(place, State.SUCCESS)
+        return passes
 
     @property
     def _may_start(self) -> bool:
@@ -183,7 +226,10 @@ class Chain:
             return False
         if when is When.ANY_FAILED and not any(self.states[need] in FAILURES for need in self.shape.needs[place]):
             return True
-        heappush(self._ready, place)
+        if place in self.shape.idle:
+            self._passing.append(place)
+        else:
+            heappush(self._ready, place)
         return False
 
     def _is_lost(self, place: int) -> bool:

@@ -32,7 +32,8 @@ class Claimed(msgspec.Struct, frozen=True, gc=False):
 
 class Turn(msgspec.Struct, frozen=True):
     """What a turn did: the runs whose moves came too late (somebody else moved them first), the runs claimed, how many
-    that waited for a slot or for what they depend on were let in, and the runs that ended because their children have.
+    that waited for a slot or for what they depend on were let in, and what followed: steps that do nothing and were
+    done, and runs that ended because their children have.
     """
 
     lost: frozenset[int]

@@ -13,7 +13,7 @@ from ksana.domain.markers import Marker, Root
 from ksana.domain.ordering import find_circle, in_order
 from ksana.domain.policies import OnUncertain, Retry, Timeouts
 from ksana.domain.references import is_one_marker
-from ksana.domain.steps import CHAIN, DEFAULT_KIND, DEFAULT_TIMEOUT, RETRY, Graph, Step, When
+from ksana.domain.steps import CHAIN, DEFAULT_TIMEOUT, NOOP, RETRY, Graph, Step, When
 from ksana.domain.taking import LONGEST, Taker, at, either
 from ksana.domain.validation import ATTEMPTS, QUEUE_LENGTH
 
@@ -152,7 +152,7 @@ class _Reader(Taker):
         when, condition = self._when(path, node)
         step = Step(
             id=step_id,
-            kind=self.text(path, node, "type") or DEFAULT_KIND,
+            kind=self.text(path, node, "type") or NOOP,
             config=self.mapping(path, node, "cfg", "config"),
             needs=tuple(dict.fromkeys(self._needs(path, node, places))),
             when=when,

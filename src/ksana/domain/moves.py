@@ -134,6 +134,12 @@ def settle(run: Run, job: Job, outcome: Outcome, now: datetime, token_ttl: timed
             return advance(run, Event.BRANCH, now, reason=Reason.CHILDREN)
 
 
+def pass_by(run: Run, now: datetime) -> Run:
+    """Where a step goes that does nothing, when it may start: it has begun and ended, and nobody attempted anything."""
+    passed = advance(run, Event.DO_NOTHING, now)
+    return passed if run.started_at is not None else _replace(passed, due_at=now, started_at=now)
+
+
 def _retry_or_end(run: Run, job: Job, outcome: Outcome, now: datetime) -> Run:
     failures = run.failures + 1
     if job.retry.allows_another(failures):

@@ -33,6 +33,7 @@ _EVENTS = {
     Event.RECLAIM: "its node vanished or stopped",
     Event.CANCEL: "somebody cancels it, or it has stopped",
     Event.SKIP: "what it depends on did not come about, or its condition is not met",
+    Event.DO_NOTHING: "it is a step that does nothing, and may start",
     Event.RERUN: "somebody wants it tried again",
     Event.BRANCH: "it hands its work over to children: the steps of a chain, the items of a list, the run of a job",
     Event.STOP: "somebody stops a run with children: nothing more of it begins",
@@ -47,6 +48,7 @@ _BORN = {
     State.WAITING: "the same, and the job has no slot free; or it is a step of a chain that depends on others",
     State.SKIPPED: "the same, and the job skips what overlaps",
     State.MISSED: "a one-time job is found too late",
+    State.SUCCESS: "it is a step of a chain that does nothing, and may start at once",
 }
 
 

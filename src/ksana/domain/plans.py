@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -13,8 +13,9 @@ from ksana.domain.chains import Chain, Shape, flat_shape, shape_of
 from ksana.domain.errors import InvalidArgument, Problem
 from ksana.domain.graph import Graph, Step, defaults_of, read_graph
 from ksana.domain.jobs import Job
+from ksana.domain.moves import advance, pass_by
 from ksana.domain.runs import Run, Trigger
-from ksana.domain.states import Reason, State
+from ksana.domain.states import Event, Reason, State
 from ksana.domain.steps import CHAIN as CHAIN
 
 
@@ -172,10 +173,21 @@ def new_child(
     )
 
 
-def begun(children: list[Run], shape: Shape) -> tuple[Run, ...]:
-    """The children as they are stored first: those that need nothing may start at once, as far as the bounds allow."""
-    admits = set(Chain(shape, [child.state for child in children]).advance().admits)
-    return tuple(
-        msgspec.structs.replace(child, state=State.SCHEDULED, reason=None) if place in admits else child
-        for place, child in enumerate(children)
-    )
+class Begun(NamedTuple):
+    """Children as they are stored first, and the end of their parent if it has come with them."""
+
+    children: tuple[Run, ...]
+    end: State | None
+
+
+def begun(children: list[Run], shape: Shape, now: datetime) -> Begun:
+    """Those that need nothing may start at once, as far as the bounds allow; those that do nothing are done."""
+    follows = Chain(shape, [child.state for child in children]).advance()
+    born = list(children)
+    for place in follows.admits:
+        born[place] = msgspec.structs.replace(children[place], state=State.SCHEDULED, reason=None)
+    for place in follows.passes:
+        born[place] = pass_by(children[place], now)
+    for place in follows.skips:
+        born[place] = advance(children[place], Event.SKIP, now, reason=Reason.DEPENDENCY)
+    return Begun(tuple(born), follows.end)

@@ -41,6 +41,7 @@ class Event(StrEnum):
     RECLAIM = "reclaim"
     CANCEL = "cancel"
     SKIP = "skip"
+    DO_NOTHING = "do_nothing"
     RERUN = "rerun"
     BRANCH = "branch"
     STOP = "stop"
@@ -124,6 +125,8 @@ TABLE: dict[tuple[State, Event], State] = {
     (State.FAILED, Event.REOPEN): State.RUNNING,
     (State.TIMEOUT, Event.REOPEN): State.RUNNING,
     (State.CANCELED, Event.REOPEN): State.RUNNING,
+    # A step of a chain that does nothing is done as soon as it may start.
+    (State.WAITING, Event.DO_NOTHING): State.SUCCESS,
     # A step of a chain: its condition may not hold, and one that was skipped may yet come.
     (State.RUNNING, Event.SKIP): State.SKIPPED,
     (State.SKIPPED, Event.RESUME): State.WAITING,

@@ -10,7 +10,7 @@ import msgspec
 
 from ksana.domain.chains import Chain, Shape, may_start
 from ksana.domain.errors import InvalidState
-from ksana.domain.moves import Move, advance
+from ksana.domain.moves import Move, advance, pass_by
 from ksana.domain.runs import Run
 from ksana.domain.states import FAILURES, UNDER_WAY, Event, Reason, State
 
@@ -168,6 +168,7 @@ def _go_on(family: Family, shape: Shape, moved: dict[int, Move], now: datetime) 
         result.append(Move(parent.epoch, reopened))
         parent = reopened
     result += [_follow(runs[place], Event.ADMIT, now) for place in follows.admits]
+    result += [Move(runs[place].epoch, pass_by(runs[place], now)) for place in follows.passes]
     result += [_follow(runs[place], Event.SKIP, now, Reason.DEPENDENCY) for place in skips]
     if follows.end is not None:
         result.append(Move(parent.epoch, ended(parent, follows.end, now), frees_slot=True))

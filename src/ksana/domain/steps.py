@@ -13,13 +13,15 @@ import msgspec
 from ksana.domain.conditions import markers_of_condition
 from ksana.domain.markers import Marker, Root, Scope
 from ksana.domain.policies import OnUncertain, Retry, RetryStrategy, Timeouts
-from ksana.domain.references import markers_of, render
+from ksana.domain.references import has_markers, markers_of, render
 from ksana.domain.taking import LONGEST
 
 CHAIN = "chain"
 """The kind of target, and of step, whose runs are graphs."""
 
-DEFAULT_KIND = "noop"
+NOOP = "noop"
+"""The kind of a step that does nothing, and of one that does not say what it does."""
+
 DEFAULT_TIMEOUT = timedelta(minutes=5)
 
 RETRY = Retry(
@@ -44,7 +46,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One node of a chain. `needs` are the places of other steps; `map` is a list, or a marker that stands for one."""
 
     id: str
-    kind: str = DEFAULT_KIND
+    kind: str = NOOP
     config: dict[str, Any] = {}
     needs: tuple[int, ...] = ()
     when: When = When.ALL_SUCCESS
@@ -56,6 +58,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     timeouts: Timeouts = Timeouts(total=DEFAULT_TIMEOUT, callback=LONGEST)
     on_uncertain: OnUncertain | None = None
     queue: str = ""
+
+    @property
+    def does_nothing(self) -> bool:
+        """Whether there is nothing to find out about it, once it may start, but that it is done."""
+        return self.kind == NOOP and self.map is None and not self.condition and not has_markers(self.config)
 
     @property
     def own_config(self) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from ksana.domain.policies import OverlapRule
 from ksana.domain.ports import Beginning, Begun, Target
 from ksana.domain.runs import Attempt, Run, Trigger
 from ksana.domain.states import Event, State
+from ksana.domain.steering import ended
 from ksana.engine.artifacts import artifact_of
 from ksana.engine.branching import Branching
 from ksana.engine.contexts import Contexts
@@ -104,7 +105,7 @@ class Attempts:
             return Move(run.epoch, advance(run, Event.FAIL, now, error=outcome.error), attempt)
         moved = settle(run, job, outcome, now, self._token_ttl)
         if isinstance(outcome, Branching):
-            return _branched(run, moved, outcome, now)
+            return _branched(run, job, moved, outcome, now)
         artifact = None
         if run.parent_id is not None and moved.state is State.SUCCESS:
             artifact = artifact_of(outcome.result)
@@ -127,13 +128,16 @@ def _broken(job: Job, error: Exception) -> Outcome:
     return Outcome(Verdict.RETRY, error=f"{type(error).__name__}: {error}")
 
 
-def _branched(run: Run, moved: Run, outcome: Branching, now: datetime) -> Move:
-    """Handing over is no attempt at anything, so none is told of."""
-    if outcome.patience is not None:
+def _branched(run: Run, job: Job, moved: Run, outcome: Branching, now: datetime) -> Move:
+    """Handing over is no attempt at anything, so none is told of. Where nothing is left to do the run is over."""
+    if outcome.end is not None:
+        moved = ended(run, outcome.end, now)
+    elif outcome.patience is not None:
         moved = msgspec.structs.replace(moved, deadline_at=now + outcome.patience)
     if outcome.branch is not None:
         moved = msgspec.structs.replace(moved, input=outcome.branch.plan)
-    return Move(run.epoch, moved, branch=outcome.branch)
+    frees_slot = moved.ended_at is not None and _may_be_waited_for(job, run)
+    return Move(run.epoch, moved, frees_slot=frees_slot, branch=outcome.branch)
 
 
 def _may_be_waited_for(job: Job, run: Run) -> bool:

@@ -35,16 +35,18 @@ from ksana.domain.ports import Clock, Store, Target
 from ksana.domain.queries import JobQuery
 from ksana.domain.references import Scope
 from ksana.domain.runs import Run
+from ksana.domain.states import State
 from ksana.engine.draws import IdPool
 
 _MOST_ITEMS = 100_000
 
 
 class Branching(Outcome, frozen=True):
-    """The work is handed over to others, who may take only so long."""
+    """The work is handed over to others, who may take only so long. `end` is set if nothing of it is left to do."""
 
     branch: Branch | None = None
     patience: timedelta | None = None
+    end: State | None = None
 
 
 class Brancher:
@@ -67,7 +69,7 @@ class Brancher:
         ids = await self._ids.in_a_row(len(graph.steps))
         now = self._clock.now()
         children = [self._step(run, id, step, step.id, now) for id, step in zip(ids, graph.steps, strict=True)]
-        return _branching(children, plan, graph.timeout)
+        return _branching(children, plan, now, graph.timeout)
 
     async def map(self, run: Run, step: Step, items: Any, scope: Scope) -> Outcome:
         """Hand a step over to one run for each item."""
@@ -81,7 +83,7 @@ class Brancher:
         ids = await self._ids.in_a_row(len(items))
         now = self._clock.now()
         children = [self._step(run, id, step, f"{step.id}[{i}]", now) for i, id in enumerate(ids)]
-        return _branching(children, MapPlan(each, items, dict(scope.artifacts), dict(scope.params)))
+        return _branching(children, MapPlan(each, items, dict(scope.artifacts), dict(scope.params)), now)
 
     async def sub_chain(self, run: Run, config: dict[str, Any]) -> Outcome:
         """Hand a step over to the steps of another chain, or of one that is written down in place."""
@@ -109,18 +111,19 @@ class Brancher:
         target = self._targets.get(job.target.kind)
         waits = job.awaits_callback if target is None else target.awaits_callback(job.target.config, given)
         [id] = await self._ids.in_a_row(1)
+        now = self._clock.now()
         child = new_child(
             run,
             id,
             job.name,
-            self._clock.now(),
+            now,
             kind=job.target.kind,
             queue=job.queue,
             token=self._draws.token() if waits else None,
             job=job,
             input=input,
         )
-        return _branching([child], JobPlan(job.id))
+        return _branching([child], JobPlan(job.id), now)
 
     async def item(self, run: Run, config: dict[str, Any]) -> Outcome:
         """Hand a step over to whoever pulls from a queue."""
@@ -138,7 +141,7 @@ class Brancher:
             type=run.step,
             parent=run,
         )
-        return _branching([child], ItemPlan(config["queue"]))
+        return _branching([child], ItemPlan(config["queue"]), now)
 
     async def _find(self, wanted: Any, kind: str | None) -> Job | Outcome:
         what = kind or "job"
@@ -171,11 +174,11 @@ def _awaits_callback(target: Target, config: dict[str, Any]) -> bool:
         return False
 
 
-def _branching(children: list[Run], plan: Plan, patience: timedelta | None = None) -> Branching:
+def _branching(children: list[Run], plan: Plan, now: datetime, patience: timedelta | None = None) -> Branching:
     written = write_plan(plan)
     # As it is read by all who ask for it from now on, and read once for all of them.
-    branch = Branch(begun(children, shape_of_plan(read_plan(written))), written)
-    return Branching(Verdict.BRANCH, branch=branch, patience=patience)
+    born, end = begun(children, shape_of_plan(read_plan(written)), now)
+    return Branching(Verdict.BRANCH, branch=Branch(born, written), patience=patience, end=end)
 
 
 def _shown(value: Any) -> str:

@@ -12,6 +12,7 @@ from ksana.domain.jobs import Job
 from ksana.domain.moves import Move, hand_back
 from ksana.domain.policies import OnUncertain
 from ksana.domain.runs import Attempt
+from ksana.domain.states import State
 
 Result = tuple[Move, Job | None]
 
@@ -30,6 +31,17 @@ def without_baggage(result: Result) -> Result | None:
     said = f"the outcome ({attempt.verdict}) could not be stored; see the log of the node"
     run = msgspec.structs.replace(move.run, error=said)
     return Move(move.epoch, run, None, move.frees_slot, move.taken_from), job
+
+
+def done_at_birth(results: Iterable[Result], lost: Collection[int]) -> list[Result]:
+    """Steps that do nothing and were done when their chain began."""
+    return [
+        (Move(child.epoch - 1, child), None)
+        for move, _ in results
+        if move.branch is not None and move.run.id not in lost
+        for child in move.branch.children
+        if child.state is State.SUCCESS
+    ]
 
 
 def overtaken(results: Iterable[Result], lost: Collection[int]) -> list[Attempt]:

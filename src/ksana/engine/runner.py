@@ -25,7 +25,7 @@ from ksana.engine.horizon import Horizon
 from ksana.engine.lineage import Lineage
 from ksana.engine.loops import Backoff, Rests, StoreHealth, ended
 from ksana.engine.places import Execution, Places
-from ksana.engine.results import Result, handed_back, overtaken, without_baggage
+from ksana.engine.results import Result, done_at_birth, handed_back, overtaken, without_baggage
 from ksana.engine.steps import Steps, is_for_steps
 from ksana.engine.telling import Teller
 
@@ -293,7 +293,7 @@ class Runner:
         self._take_turns()
         self.begin(claimed, wanted)
         self._teller.moved(results, turn.lost, now)
-        self._teller.moved(turn.followed, _NONE, now)
+        self._teller.moved([*done_at_birth(results, turn.lost), *turn.followed], _NONE, now)
         if turn.lost:
             await self._keep_overtaken(results, turn.lost)
 

@@ -14,21 +14,32 @@ import msgspec
 
 from ksana.domain.claims import Claim
 from ksana.domain.errors import InvalidArgument, StoreUnavailable
+from ksana.domain.states import State
 from ksana.domain.times import to_micros
 from ksana.stores.sql.claiming import claim_by_priority, claim_order
 from ksana.stores.sql.compile import Compiled, compile_statement
 from ksana.stores.sql.dialects import POSTGRES
 from ksana.stores.sql.handing import hand_over, handed_to
 from ksana.stores.sql.rows import Row
-from ksana.stores.sql.statements import CLAIM_DUE, END_RUNS, ENDED_AS_TOLD, PASS_ON, STAMP_CHAINS, Statement
-from ksana.stores.sql.tables import Table
-from ksana.stores.sql.tx import Relay, Step, Told, UniqueViolation
+from ksana.stores.sql.statements import (
+    CLAIM_DUE,
+    END_RUNS,
+    ENDED_AS_TOLD,
+    PASS_ON,
+    PASS_ON_BEYOND,
+    STAMP_CHAINS,
+    Statement,
+)
+from ksana.stores.sql.tables import DUE_COLUMNS, RUNS, Table
+from ksana.stores.sql.tx import Relay, Relayed, Step, Told, UniqueViolation
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
 _TYPES = {"int": "bigint", "text": "text", "bytes": "bytea"}
+_STATE = RUNS.names.index("state")
+_DUE = [RUNS.names.index(name) for name in DUE_COLUMNS.names]
 _TRIES = 5
 _CLOSE_SECONDS = 5
 _ACQUIRE_SECONDS = 10
@@ -141,10 +152,10 @@ class PostgresTx:
     async def hand_over(self, run_ids: Sequence[int], due_at: int, claim: Claim) -> list[Row]:
         return await hand_over(self, run_ids, due_at, claim)
 
-    async def pass_on(self, relay: Relay) -> list[Row] | None:
+    async def pass_on(self, relay: Relay) -> Relayed | None:
         [(run_id, told)] = relay.told.items()
         rows: list[Row] = await self.rows(
-            PASS_ON,
+            PASS_ON_BEYOND if relay.passes else PASS_ON,
             parent_id=relay.parent_id,
             known_stamp=relay.known_stamp,
             stamp=relay.stamp,
@@ -153,12 +164,18 @@ class PostgresTx:
             told=msgspec.json.encode(told).decode(),
             ids=relay.heirs,
             count=len(relay.heirs),
+            passes=relay.passes,
+            passed=len(relay.passes),
             **relay.ended,
             **handed_to(relay.claim, relay.ended["ended_at"]),
         )
+        passed: list[Row] = []
+        if relay.passes:
+            passed = [row for row in rows if row[_STATE] == State.SUCCESS.value]
+            rows = [[row[i] for i in _DUE] for row in rows if row[_STATE] != State.SUCCESS.value]
         if len(rows) > 1:
             rows.sort(key=claim_order)
-        return rows or None
+        return Relayed(rows, passed) if rows else None
 
     async def stamp(self, run_ids: Sequence[int], stamp: int) -> list[Any]:
         return await self.rows(STAMP_CHAINS, ids=run_ids, stamp=stamp)

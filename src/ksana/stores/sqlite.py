@@ -155,12 +155,10 @@ class SqliteDatabase:
         job = self._next(connection)
         while job is not None:
             group.append(job)
-            if len(group) == _GROUP:
+            # Nobody else takes from it, so what is there stays there.
+            if len(group) == _GROUP or self._queue.empty():
                 return group
-            try:
-                job = self._queue.get_nowait()
-            except queue.Empty:
-                return group
+            job = self._queue.get()
         if group:
             self._queue.put(None)
         return group

@@ -15,9 +15,9 @@ from ksana.stores.sql.compile import Compiled, compile_statement
 from ksana.stores.sql.dialects import SQLITE
 from ksana.stores.sql.handing import hand_over, pass_on, stamp_chains
 from ksana.stores.sql.rows import Row
-from ksana.stores.sql.statements import END_RUNS, ENDED_AS_TOLD, RUNS_AT_EPOCH, Statement
+from ksana.stores.sql.statements import END_RUN, END_RUNS, ENDED_AS_TOLD, RUNS_AT_EPOCH, Statement
 from ksana.stores.sql.tables import Table
-from ksana.stores.sql.tx import Relay, Told, UniqueViolation
+from ksana.stores.sql.tx import Relay, Relayed, Told, UniqueViolation
 
 # A few sizes only, so that the prepared statements for them stay at hand; the largest keeps below the limit of values.
 _PIECES = (500, 100, 20, 4, 1)
@@ -95,7 +95,7 @@ class SqliteTx:
                 self._connection.executemany(_update(table), [(*row[1:], row[0]) for row in rows])
             else:
                 # Values that JSON can hold go in one step, as rows come out in one.
-                self._execute(_update_packed(table), (msgspec.json.encode(rows).decode(),))
+                self._execute(_update_packed(table), (_packed_text(rows),))
         except sqlite3.IntegrityError as error:
             raise UniqueViolation(str(error)) from error
 
@@ -112,17 +112,21 @@ class SqliteTx:
     async def hand_over(self, run_ids: Sequence[int], due_at: int, claim: Claim) -> list[Row]:
         return await hand_over(self, run_ids, due_at, claim)
 
-    async def pass_on(self, relay: Relay) -> list[Row] | None:
+    async def pass_on(self, relay: Relay) -> Relayed | None:
         return await pass_on(self, relay)
 
     async def stamp(self, run_ids: Sequence[int], stamp: int) -> list[tuple[Any, ...]]:
         return await stamp_chains(self, run_ids, stamp)
 
     async def end(self, told: Told, epoch: int, **values: Any) -> Collection[int]:
-        text = msgspec.json.encode(told).decode()
-        if await self.run(END_RUNS, told=text, epoch=epoch, **values) == len(told):
+        if len(told) == 1:
+            [(run_id, said)] = told.items()
+            count = await self.run(END_RUN, run_id=run_id, told=_packed_text(said), epoch=epoch, **values)
+        else:
+            count = await self.run(END_RUNS, told=_packed_text(told), epoch=epoch, **values)
+        if count == len(told):
             return told
-        return [row[0] for row in await self.rows(ENDED_AS_TOLD, told=text, epoch=epoch)]
+        return [row[0] for row in await self.rows(ENDED_AS_TOLD, told=_packed_text(told), epoch=epoch)]
 
 
 class _Text:
@@ -133,14 +137,15 @@ class _Text:
         self._compiled = compiled
         self._lists = [name for name, is_list in zip(compiled.names, compiled.lists, strict=True) if is_list]
         self._texts: dict[tuple[bool, ...], str] = {}
+        self._plain = "" if self._lists else self._placed(iter(()))
 
     def with_values(self, values: dict[str, Any]) -> tuple[str, list[Any]]:
+        if self._plain:
+            return self._plain, [values[name] for name in self._compiled.names]
         ones = tuple([len(values[name]) == 1 for name in self._lists])
         text = self._texts.get(ones)
         if text is None:
             text = self._texts[ones] = self._placed(iter(ones))
-        if not ones:
-            return text, [values[name] for name in self._compiled.names]
         return text, [
             _listed(values[name]) if is_list else values[name]
             for name, is_list in zip(self._compiled.names, self._compiled.lists, strict=True)
@@ -160,10 +165,15 @@ def _listed(values: Collection[Any]) -> Any:
     if len(values) == 1:
         [value] = values
         return value
-    return msgspec.json.encode(values).decode()
+    return _packed_text(values)
 
 
-_unpack = msgspec.json.Decoder(list[list[Any]]).decode
+def _packed_text(value: Any) -> str:
+    return _encode(value).decode()
+
+
+_encode = msgspec.json.Encoder().encode
+_unpack = msgspec.json.Decoder(list[tuple[Any, ...]]).decode
 
 
 def _pack(text: str, table: Table) -> str:

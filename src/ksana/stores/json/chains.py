@@ -56,7 +56,7 @@ class KnownChain:
     def advance(self) -> Advance:
         """What follows; it is astray until the table has it."""
         follows = self._chain.advance()
-        self._astray.update(dict.fromkeys([*follows.admits, *follows.skips], State.WAITING))
+        self._astray.update(dict.fromkeys([*follows.admits, *follows.skips, *follows.passes], State.WAITING))
         return follows
 
     @property

@@ -13,7 +13,7 @@ from ksana.domain.alerts import alerts_of
 from ksana.domain.chains import Shape
 from ksana.domain.errors import InvalidArgument, InvalidState, NotFound
 from ksana.domain.jobs import Job
-from ksana.domain.moves import Move, advance
+from ksana.domain.moves import Move, advance, pass_by
 from ksana.domain.plans import read_plan, shape_of_plan
 from ksana.domain.runs import Run
 from ksana.domain.states import Event, Reason, State
@@ -68,17 +68,18 @@ def children(tables: Tables, parent_id: int) -> list[Run]:
 def _follow(tx: Tx, moved: Iterable[Run], hooks: Sequence[str]) -> tuple[int, Told]:
     """Move the families on whose children ended, then those of the parents that ended by it, and so on.
 
-    Answer how many runs may start now, and the ends of parents.
+    Answer how many runs may start now, the steps done by the way and the ends of parents.
     """
     admitted, told = 0, Told()
     news = _instants(moved)
     while news:
         ends: list[Move] = []
         for parent_id, now in sorted(news.items()):
-            count, end = _move_on(tx, parent_id, now)
-            admitted += count
-            if end is not None:
-                ends.append(end)
+            step = _move_on(tx, parent_id, now)
+            admitted += step.admitted
+            told += [(move, None) for move in step.passed]
+            if step.end is not None:
+                ends.append(step.end)
         told += _with_jobs(tx.tables, ends)
         news = _instants(move.run for move in ends)
     _alert(tx, told, hooks)
@@ -95,13 +96,21 @@ def _instants(moved: Iterable[Run]) -> dict[int, datetime]:
     return found
 
 
-def _move_on(tx: Tx, parent_id: int, now: datetime) -> tuple[int, Move | None]:
-    """Do what follows from where the children stand; answer how many were admitted, and the parent's end."""
+class _Step(NamedTuple):
+    """How many children were admitted, those that were done because they do nothing, and the parent's end."""
+
+    admitted: int
+    passed: list[Move]
+    end: Move | None
+
+
+def _move_on(tx: Tx, parent_id: int, now: datetime) -> _Step:
+    """Do what follows from where the children stand."""
     runs = tx.tables.runs
     parent = runs.get(parent_id)
     chain = None if parent is None else _chain_of(tx.tables, parent)
     if parent is None or chain is None:
-        return 0, None
+        return _Step(0, [], None)
     follows = chain.advance()
     for place in follows.admits:
         child = runs.rows[chain.first + place]
@@ -109,11 +118,16 @@ def _move_on(tx: Tx, parent_id: int, now: datetime) -> tuple[int, Move | None]:
     for place in follows.skips:
         child = runs.rows[chain.first + place]
         tx.put(runs, child.id, advance(child, Event.SKIP, now, reason=Reason.DEPENDENCY))
+    passed: list[Move] = []
+    for place in follows.passes:
+        child = runs.rows[chain.first + place]
+        passed.append(Move(child.epoch, pass_by(child, now)))
+        tx.put(runs, child.id, passed[-1].run)
     if follows.end is None:
-        return len(follows.admits), None
+        return _Step(len(follows.admits), passed, None)
     over = ended(parent, follows.end, now, _error(tx.tables, chain))
     tx.put(runs, parent_id, over)
-    return len(follows.admits), Move(parent.epoch, over, frees_slot=True)
+    return _Step(len(follows.admits), passed, Move(parent.epoch, over, frees_slot=True))
 
 
 def _error(tables: Tables, chain: KnownChain) -> str:

@@ -23,7 +23,7 @@ from ksana.stores.sql.statements import (
     Statement,
 )
 from ksana.stores.sql.tables import LAST_ATTEMPTS, Table
-from ksana.stores.sql.tx import Relay, Told, UniqueViolation
+from ksana.stores.sql.tx import Relay, Relayed, Told, UniqueViolation
 
 _DUPLICATE = 1062
 _EXISTS = frozenset({1050, 1060, 1061, _DUPLICATE})
@@ -112,7 +112,7 @@ class MysqlTx:
             await self.run(HAND_OVER_LOCKED_STEPS, ids=[row[0] for row in rows], **values)
         return rows
 
-    async def pass_on(self, relay: Relay) -> list[Row] | None:
+    async def pass_on(self, relay: Relay) -> Relayed | None:
         return await pass_on(self, relay)
 
     async def stamp(self, run_ids: Sequence[int], stamp: int) -> list[tuple[Any, ...]]:

@@ -18,7 +18,7 @@ from ksana.domain.alerts import alerts_of
 from ksana.domain.chains import Chain, Shape
 from ksana.domain.errors import InvalidArgument
 from ksana.domain.jobs import Job
-from ksana.domain.moves import Move
+from ksana.domain.moves import Move, pass_by
 from ksana.domain.plans import read_plan, shape_of_plan
 from ksana.domain.runs import Run
 from ksana.domain.states import State
@@ -160,6 +160,7 @@ class Follow:
         now = max(run.ended_at for run in runs if run.ended_at is not None)
         admits, skips = ([seen.first + place for place in places] for places in (follows.admits, follows.skips))
         self._steps.append(_Step(now, admits, skips))
+        await self._pass([seen.first + place for place in follows.passes], now)
         if follows.end is None:
             return None
         parent, error = await self._last_look(parent_id, seen)
@@ -167,6 +168,13 @@ class Follow:
         self._moved[parent_id] = over
         self._seen[parent_id] = seen._replace(parent=over, chain=None)
         return Move(parent.epoch, over, frees_slot=True)
+
+    async def _pass(self, run_ids: list[int], now: datetime) -> None:
+        """Steps that do nothing are done."""
+        if run_ids:
+            moves = [Move(run.epoch, pass_by(run, now)) for run in await runs_by_id(self._link, run_ids)]
+            self._ends += moves
+            self.told += [(move, None) for move in moves]
 
     async def _last_look(self, parent_id: int, seen: _Seen) -> tuple[Run, str]:
         """The parent with its plan, and what it says of a step that failed."""

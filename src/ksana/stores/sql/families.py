@@ -25,6 +25,7 @@ from ksana.domain.states import State
 from ksana.domain.steering import Family, Steer, awaits_children, ended
 from ksana.domain.times import to_micros
 from ksana.stores.sql.catalog import Catalog
+from ksana.stores.sql.handing import pass_steps
 from ksana.stores.sql.moving import Moves, apply_moves, goes_on, prepare
 from ksana.stores.sql.outbox import keep_alerts
 from ksana.stores.sql.rows import Row
@@ -94,8 +95,8 @@ class Families:
 
 
 class Moved(NamedTuple):
-    """What moves did: which of them lost, how many runs that waited may start now, the parents that ended, and those of
-    the runs let in that were claimed at once."""
+    """What moves did: which of them lost, how many runs that waited may start now, the steps done by the way and the
+    parents that ended, and those of the runs let in that were claimed at once."""
 
     lost: frozenset[int]
     admitted: int
@@ -104,7 +105,8 @@ class Moved(NamedTuple):
 
 
 class Followed(NamedTuple):
-    """What the moves led to: how many steps may start now, and the parents that ended, with their jobs."""
+    """What the moves led to: how many steps may start now, the steps that were done by the way, and the parents that
+    ended, with their jobs."""
 
     admitted: int
     moves: list[tuple[Move, Job | None]]
@@ -190,6 +192,7 @@ class _Progress:
         while over := [run for run in over if run.parent_id is not None]:
             step = await self._step(over)
             admitted += step.admitted
+            told += step.passed
             told += await self.with_jobs(step.ends)
             over = [move.run for move in step.ends]
         await self.alert(told)
@@ -208,12 +211,14 @@ class _Progress:
         now = max(run.ended_at for run in over if run.ended_at is not None)
         admits: list[int] = []
         skips: list[int] = []
+        passes: list[int] = []
         ends: dict[int, tuple[State, int | None]] = {}
         for parent_id, (_, first, chain) in known.items():
             chain.ended((run.id - first, run.state) for run in by_parent[parent_id])
             follows = chain.advance()
             admits += [first + place for place in follows.admits]
             skips += [first + place for place in follows.skips]
+            passes += [first + place for place in follows.passes]
             if follows.end is None:
                 self._families.keep(parent_id, Known(self._stamp, first, chain))
             else:
@@ -223,7 +228,8 @@ class _Progress:
             await self._admit(admits, to_micros(now))
         if skips:
             await self._tx.run(SKIP_STEPS, ids=skips, now=to_micros(now))
-        return _Step(len(admits), await self._end(ends, parents, now) if ends else [])
+        told = passed_by(await pass_steps(self._tx, passes, to_micros(now))) if passes else []
+        return _Step(len(admits), told, await self._end(ends, parents, now) if ends else [])
 
     async def _admit(self, ids: list[int], now: int) -> None:
         """Let steps in; a few for which there is room go straight to whoever ended what they waited for."""
@@ -290,7 +296,13 @@ class _Progress:
 
 class _Step(NamedTuple):
     admitted: int
+    passed: list[tuple[Move, Job | None]]
     ends: list[Move]
+
+
+def passed_by(rows: Iterable[Row]) -> list[tuple[Move, Job | None]]:
+    """The moves by which steps that do nothing were done, from their rows after it."""
+    return [(Move(run.epoch - 1, run), None) for run in map(run_from_row, rows)]
 
 
 async def children(tx: Tx, parent_id: int) -> list[Run]:

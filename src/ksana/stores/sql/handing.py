@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ksana.domain.claims import Claim
 from ksana.domain.times import to_micros
 from ksana.stores.sql.claiming import claim_order
 from ksana.stores.sql.rows import Row
-from ksana.stores.sql.statements import ADMIT_STEPS, HAND_OVER_STEPS, LOCK_CHAINS, REPLACE_STAMP, SET_STAMPS
-
-if TYPE_CHECKING:
-    from ksana.stores.sql.tx import Relay, Tx
+from ksana.stores.sql.statements import (
+    ADMIT_STEPS,
+    HAND_OVER_STEPS,
+    LOCK_CHAINS,
+    PASS_STEPS,
+    REPLACE_STAMP,
+    RUNS_BY_ID,
+    SET_STAMPS,
+)
+from ksana.stores.sql.tx import Relay, Relayed, Tx
 
 
 def handed_to(claim: Claim, due_at: int) -> dict[str, Any]:
@@ -35,14 +41,21 @@ async def stamp_chains(tx: Tx, run_ids: Sequence[int], stamp: int) -> list[tuple
     return found
 
 
-async def pass_on(tx: Tx, relay: Relay) -> list[Row] | None:
+async def pass_steps(tx: Tx, run_ids: Sequence[int], now: int) -> list[Row]:
+    """Steps that do nothing are done; answer their rows."""
+    await tx.run(PASS_STEPS, passes=run_ids, due_at=now)
+    return [*await tx.rows(RUNS_BY_ID, ids=run_ids)]
+
+
+async def pass_on(tx: Tx, relay: Relay) -> Relayed | None:
     """The steps of a relay one after the other, inside a transaction."""
     if not await tx.run(REPLACE_STAMP, run_id=relay.parent_id, known_stamp=relay.known_stamp, stamp=relay.stamp):
         return None
     if not await tx.end(relay.told, relay.epoch, **relay.ended):
         return None
     due_at = relay.ended["ended_at"]
+    passed = await pass_steps(tx, relay.passes, due_at) if relay.passes else []
     rows = await tx.hand_over(relay.heirs, due_at, relay.claim)
     if len(rows) < len(relay.heirs):
         await tx.run(ADMIT_STEPS, ids=relay.heirs, now=due_at)
-    return rows
+    return Relayed(rows, passed)

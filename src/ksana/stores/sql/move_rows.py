@@ -19,6 +19,7 @@ class Change(NamedTuple):
     reclaims: int
     due_at: int | None
     deadline_at: int | None
+    began_at: int | None
     ended_at: int | None
     error: str
     is_told: bool
@@ -31,14 +32,17 @@ About = tuple[Any, ...]
 def about(move: Move) -> About:
     run, attempt = move.run, move.attempt
     ended_at = run.ended_at
+    # Only a run that nobody attempted begins by a move, the one that ends it.
+    began_at = None if run.attempt else run.started_at
     return (
         move.epoch,
         run.state._value_,
         None if run.reason is None else run.reason._value_,
         run.failures,
         run.reclaims,
-        run.due_at if ended_at is None else None,
+        run.due_at if ended_at is None or began_at is not None else None,
         run.deadline_at,
+        began_at,
         ended_at,
         run.error,
         # The run's own row tells of the attempt if it was the last one and has no result to keep.
@@ -47,7 +51,7 @@ def about(move: Move) -> About:
 
 
 def change_of(about: About) -> Change:
-    epoch, state, reason, failures, reclaims, due_at, deadline_at, ended_at, error, is_told = about
+    epoch, state, reason, failures, reclaims, due_at, deadline_at, began_at, ended_at, error, is_told = about
     return Change(
         epoch,
         state,
@@ -56,6 +60,7 @@ def change_of(about: About) -> Change:
         reclaims,
         micros_or_none(due_at),
         micros_or_none(deadline_at),
+        micros_or_none(began_at),
         micros_or_none(ended_at),
         error,
         is_told,

@@ -194,6 +194,7 @@ async def _move(tx: Tx, change: Change, ids: list[int]) -> list[int]:
         reclaims=change.reclaims,
         due_at=change.due_at,
         deadline_at=change.deadline_at,
+        began_at=change.began_at,
         ended_at=change.ended_at,
         error=change.error,
     )

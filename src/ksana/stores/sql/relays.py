@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ksana.domain.alerts import Alert
+from ksana.domain.chains import Heirs
 from ksana.domain.claims import Claim
 from ksana.domain.runs import Run
 from ksana.domain.states import State
-from ksana.stores.sql.families import FEW, Families, Known
+from ksana.stores.sql.families import FEW, Families, Known, passed_by
 from ksana.stores.sql.move_rows import Change
 from ksana.stores.sql.moving import Moves, ended_as
 from ksana.stores.sql.turns import TurnRows
@@ -49,29 +50,32 @@ def leg_of(moves: Moves, claim: Claim | None, alerts: Sequence[Alert]) -> Leg | 
 
 def may_pass_on(families: Families, leg: Leg) -> bool:
     """Whether it looks simple. The family may be moving at this very moment, so only `pass_on` knows for certain."""
-    return bool(_heirs(families.known(leg.parent_id), leg))
+    return _heirs(families.known(leg.parent_id), leg) is not None
 
 
-def _heirs(known: Known | None, leg: Leg) -> list[int]:
+def _heirs(known: Known | None, leg: Leg) -> Heirs | None:
+    """The runs of the heirs, if there are any and not too many."""
     if known is None:
-        return []
-    heirs = known.chain.heirs(leg.run.id - known.first)
-    return [known.first + place for place in heirs] if len(heirs) <= min(FEW, leg.claim.limit) else []
+        return None
+    starts, passes = known.chain.heirs(leg.run.id - known.first)
+    if not starts or len(starts) > min(FEW, leg.claim.limit):
+        return None
+    return Heirs([known.first + place for place in starts], [known.first + place for place in passes])
 
 
 async def pass_on(tx: Tx, families: Families, leg: Leg) -> TurnRows | None:
     """End a step and hand its heirs over; None if it is not so simple, and then nothing has changed but the stamp."""
     known, change = families.known(leg.parent_id), leg.change
     heirs = _heirs(known, leg)
-    if known is None or not heirs:
+    if known is None or heirs is None:
         return None
     stamp = secrets.randbits(62)
-    relay = Relay(leg.parent_id, known.stamp, stamp, leg.told, change.epoch, ended_as(change), heirs, leg.claim)
-    rows = await tx.pass_on(relay)
-    if rows is None:
+    relay = Relay(leg.parent_id, known.stamp, stamp, leg.told, change.epoch, ended_as(change), *heirs, leg.claim)
+    relayed = await tx.pass_on(relay)
+    if relayed is None:
         return None
     known.chain.ended([(leg.run.id - known.first, leg.run.state)])
     known.chain.advance()
     families.take(leg.parent_id, known.stamp)
     families.keep(leg.parent_id, Known(stamp, known.first, known.chain))
-    return TurnRows(_NOBODY, len(heirs), rows, {}, [])
+    return TurnRows(_NOBODY, len(heirs.starts), relayed.heirs, {}, passed_by(relayed.passed))

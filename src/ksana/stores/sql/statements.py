@@ -87,7 +87,8 @@ RUNS_AT_EPOCH = Statement(
 MOVE_RUNS = Statement(
     "UPDATE ksana_runs {by_key} SET state = :state, reason = :reason, epoch = :epoch + 1, failures = :failures,"
     " reclaims = :reclaims, due_at = COALESCE(:due_at, due_at), deadline_at = :deadline_at, node_id = NULL,"
-    " ended_at = :ended_at, error = :error WHERE id IN (:ids*) AND epoch = :epoch {returning_id}"
+    " started_at = COALESCE(started_at, :began_at), ended_at = :ended_at, error = :error"
+    " WHERE id IN (:ids*) AND epoch = :epoch {returning_id}"
 )
 _ENDED = (
     "state = :state, reason = :reason, epoch = :epoch + 1, failures = :failures, reclaims = :reclaims,"
@@ -96,6 +97,10 @@ _ENDED = (
 END_RUNS = Statement(
     f"UPDATE ksana_runs SET {_ENDED}, last_attempt = told.value FROM {{each_told}}"
     " WHERE ksana_runs.id = {told_id} AND epoch = :epoch"
+)
+END_RUN = Statement(
+    # The same for one run, found by its key.
+    f"UPDATE ksana_runs SET {_ENDED}, last_attempt = :told WHERE id = :run_id AND epoch = :epoch"
 )
 END_LOCKED_RUNS = Statement(f" ON DUPLICATE KEY UPDATE {_ENDED}, last_attempt = VALUES(last_attempt)")
 ENDED_AS_TOLD = Statement(
@@ -194,13 +199,33 @@ _HAND_OVER = (
 _MAY_BE_HANDED = "state = 'WAITING' AND queue IN (:queues*)"
 _RETURNING_HANDED = f"RETURNING {', '.join(_HANDED.get(name, name) for name in DUE_COLUMNS.names)}"
 HAND_OVER_STEPS = Statement(f"{_HAND_OVER} AND {_MAY_BE_HANDED} {_RETURNING_HANDED}")
+_FAMILY = (
+    "family AS (UPDATE ksana_chains SET stamp = :stamp WHERE run_id = :parent_id AND stamp = :known_stamp"
+    f" AND (SELECT COUNT(*) FROM ksana_runs WHERE id IN (:ids*) AND {_MAY_BE_HANDED}) = :count"
+)
+_ENDED_IN_FAMILY = (
+    f"ended AS (UPDATE ksana_runs SET {_ENDED}, last_attempt = :told WHERE id = :run_id AND epoch = :epoch"
+    " AND EXISTS (SELECT 1 FROM family) RETURNING id)"
+)
 PASS_ON = Statement(
     # A whole turn in one step, which is a transaction by itself: all of it or, if anything is not as expected, nothing.
-    "WITH family AS (UPDATE ksana_chains SET stamp = :stamp WHERE run_id = :parent_id AND stamp = :known_stamp"
-    f" AND (SELECT COUNT(*) FROM ksana_runs WHERE id IN (:ids*) AND {_MAY_BE_HANDED}) = :count RETURNING run_id),"
-    f" ended AS (UPDATE ksana_runs SET {_ENDED}, last_attempt = :told WHERE id = :run_id AND epoch = :epoch"
-    " AND EXISTS (SELECT 1 FROM family) RETURNING id)"
+    f"WITH {_FAMILY} RETURNING run_id), {_ENDED_IN_FAMILY}"
     f" {_HAND_OVER} AND {_MAY_BE_HANDED} AND EXISTS (SELECT 1 FROM ended) {_RETURNING_HANDED}"
+)
+_PASSED = (
+    "UPDATE ksana_runs {by_key} SET state = 'SUCCESS', reason = NULL, epoch = epoch + 1,"
+    " due_at = CASE WHEN started_at IS NULL THEN :due_at ELSE due_at END, started_at = COALESCE(started_at, :due_at),"
+    " ended_at = :due_at, error = '' WHERE id IN (:passes*) AND state = 'WAITING'"
+)
+PASS_STEPS = Statement(_PASSED)
+_TOLD_AS_HANDED = ", ".join(_HANDED.get(name, name) for name in RUNS.names)
+PASS_ON_BEYOND = Statement(
+    # The same with steps in between that do nothing and are done; whole rows, of those and of the heirs.
+    f"WITH {_FAMILY} AND (SELECT COUNT(*) FROM ksana_runs WHERE id IN (:passes*) AND state = 'WAITING') = :passed"
+    f" RETURNING run_id), {_ENDED_IN_FAMILY},"
+    f" passed AS ({_PASSED} AND EXISTS (SELECT 1 FROM ended) RETURNING {_RUN}),"
+    f" handed AS ({_HAND_OVER} AND {_MAY_BE_HANDED} AND EXISTS (SELECT 1 FROM ended) RETURNING {_TOLD_AS_HANDED})"
+    " SELECT * FROM passed UNION ALL SELECT * FROM handed"
 )
 STEPS_TO_HAND_OVER = Statement(
     # The same in two steps, where a change cannot tell what it found.

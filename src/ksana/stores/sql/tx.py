@@ -19,7 +19,8 @@ Told = dict[int, tuple[Any, ...] | None]
 
 class Relay(NamedTuple):
     """The end of a step with what follows from it, if the family's stamp is still the known one: a new stamp, and heirs
-    that are let in and claimed. `ended` has what `end` is given."""
+    that are let in and claimed; `passes` are steps in between that do nothing and are done. `ended` has what `end` is
+    given."""
 
     parent_id: int
     known_stamp: int
@@ -28,7 +29,15 @@ class Relay(NamedTuple):
     epoch: int
     ended: dict[str, Any]
     heirs: list[int]
+    passes: list[int]
     claim: Claim
+
+
+class Relayed(NamedTuple):
+    """The heirs as `Tx.claim` answers them, and whole rows of the steps that were done by the way."""
+
+    heirs: list[Row]
+    passed: list[Row]
 
 
 class Tx(Protocol):
@@ -72,9 +81,9 @@ class Tx(Protocol):
         `claim` would."""
         ...
 
-    async def pass_on(self, relay: Relay) -> list[Row] | None:
-        """Carry a relay out and answer the rows of the heirs as `claim` would; None if the stamp or the epoch no longer
-        stands, and then nothing was changed but the stamp."""
+    async def pass_on(self, relay: Relay) -> Relayed | None:
+        """Carry a relay out; None if the stamp or the epoch no longer stands, and then nothing was changed but the
+        stamp."""
         ...
 
     async def stamp(self, run_ids: Sequence[int], stamp: int) -> list[tuple[Any, ...]]:

@@ -173,7 +173,7 @@ def _packed_text(value: Any) -> str:
 
 
 _encode = msgspec.json.Encoder().encode
-_unpack = msgspec.json.Decoder(list[tuple[Any, ...]]).decode
+_unpack = msgspec.json.Decoder(list[list[Any]]).decode
 
 
 def _pack(text: str, table: Table) -> str:

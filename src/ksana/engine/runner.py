@@ -36,6 +36,9 @@ _NONE: frozenset[int] = frozenset()
 # How many batches of results may wait while slots are being fired.
 _PATIENCE = 20
 
+# Which part of a batch of results is worth a commit of its own while another is under way.
+_WORTHWHILE = 4
+
 # How long results may wait for company under a backlog.
 _GATHER = timedelta(milliseconds=3)
 
@@ -73,7 +76,8 @@ class Runner:
         self._places = Places(clock, self._teller.started, self._attempts.make, self._tell_pump, capacity)
         self._health = health
         self._batch = batch
-        self._fill = max(1, min(batch, capacity // store.parallelism))
+        self._share = max(1, min(batch, capacity // store.parallelism))
+        self._fill = max(self._share, batch // _WORTHWHILE)
         self._poll = poll
         self._on_uncertain = on_uncertain
         self._alarm = alarm or Alarm(())
@@ -228,9 +232,9 @@ class Runner:
             results = 0
         if not self._turns:
             return results > 0 or wanted > 0
-        # While turns are under way, another is worth its commit only if it is well filled.
-        is_full = results >= self._fill or wanted >= self._fill
-        return is_full and len(self._turns) < self._store.parallelism
+        # While turns are under way, another is worth its commit only if it is well filled, or places stand empty.
+        fill = self._fill if self._places.has_line else self._share
+        return max(results, wanted) >= fill and len(self._turns) < self._store.parallelism
 
     def _wanted(self, may_follow: bool = False) -> int:
         if not (self._hungry or may_follow) or not self._accepting or self._piecemeal:

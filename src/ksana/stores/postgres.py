@@ -237,6 +237,7 @@ class PostgresDatabase:
 
     dialect = POSTGRES
     parallelism = 4
+    turns_in_one = True
 
     def __init__(self, url: str, pool_size: int = 10, pool_idle: int = 2, pool_lifetime: float = 0) -> None:
         self._url = url

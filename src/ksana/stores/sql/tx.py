@@ -99,6 +99,8 @@ class Database(Protocol):
 
     dialect: Dialect
     parallelism: int
+    turns_in_one: bool
+    """Whether one statement may change several tables, so that an ordinary turn needs no other."""
 
     async def open(self) -> None:
         """Connect and check what the promises rest on."""
@@ -111,7 +113,7 @@ class Database(Protocol):
         ...
 
     async def single(self, step: Step[T]) -> T:
-        """The same for a step that calls nothing but `pass_on`, and that once."""
+        """The same for a step that is a single statement, or calls nothing but `pass_on`, and that once."""
         ...
 
     async def read(self, step: Step[T]) -> T:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import select
+from collections.abc import Callable
 from typing import cast
 
 import httptools
@@ -59,7 +60,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are no asyncio.Transport by inheritance.
         self._transport = cast(asyncio.Transport, transport)
-        self._fd: int = transport.get_extra_info("socket").fileno()
+        self._is_readable = _reader(transport.get_extra_info("socket").fileno())
 
     @property
     def is_reusable(self) -> bool:
@@ -68,7 +69,7 @@ class Connection(asyncio.Protocol):
 
     def is_quiet(self) -> bool:
         """Whether nothing has come in on an idle connection, not even its end, which the loop may not have seen yet."""
-        return not _is_readable(self._fd)
+        return not self._is_readable()
 
     def abort(self) -> None:
         """Close at once, whatever is under way."""
@@ -203,17 +204,13 @@ class Connection(asyncio.Protocol):
         return not any(name.lower() in (b"content-length", b"transfer-encoding") for name, _ in self._headers)
 
 
-if hasattr(select, "poll"):
-
-    def _is_readable(fd: int) -> bool:
-        poll = select.poll()
-        poll.register(fd, select.POLLIN)
-        return bool(poll.poll(0))
-
-else:  # Windows
-
-    def _is_readable(fd: int) -> bool:
-        return bool(select.select([fd], [], [], 0)[0])
+def _reader(fd: int) -> Callable[[], bool]:
+    """Tells whether there is something to read."""
+    if not hasattr(select, "poll"):  # Windows
+        return lambda: bool(select.select([fd], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return lambda: bool(poll.poll(0))
 
 
 def _is_interim(status: int) -> bool:

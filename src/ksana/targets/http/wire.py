@@ -56,6 +56,7 @@ class Connection(asyncio.Protocol):
         self._deadlines = deadlines
         self._waiter: asyncio.Future[Answer] | None = None
         self._is_reusable = False
+        self._parser = httptools.HttpResponseParser(self)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are no asyncio.Transport by inheritance.
@@ -91,7 +92,6 @@ class Connection(asyncio.Protocol):
         self._is_reusable = False
         self._headers: list[tuple[bytes, bytes]] = []
         self._body: list[bytes] = []
-        self._parser = httptools.HttpResponseParser(self)
         waiter: asyncio.Future[Answer] = self._loop.create_future()
         self._waiter = waiter
         alarm = self._deadlines.remember(deadline, self._expire)
@@ -146,6 +146,8 @@ class Connection(asyncio.Protocol):
         self._has_head = not _is_interim(self._status)
         if self._has_head and self._is_head:
             self._finish(reusable=self._parser.should_keep_alive())
+            # The one that has read this head waits for the body it announces.
+            self._parser = httptools.HttpResponseParser(self)
 
     def on_body(self, body: bytes) -> None:
         if self._is_done:

@@ -124,11 +124,12 @@ CLAIM_BY_PRIORITY = (
     "UPDATE ksana_runs r SET state = 'RUNNING', reason = NULL, epoch = r.epoch + 1, attempt = r.attempt + 1,"
     " node_id = :node_id, deadline_at = NULL, error = '', started_at = COALESCE(r.started_at, :now)"
     " FROM (SELECT * FROM high UNION ALL SELECT * FROM normal UNION ALL SELECT * FROM low LIMIT :limit) due"
-    f" WHERE r.id = due.id RETURNING {_CLAIMED}"
+    " WHERE r.id = due.id"
 )
+RETURNING_CLAIMED = f"RETURNING {_CLAIMED}"
 CLAIM_DUE = Statement(
     # The same in one step, where a database looks at the next priority only when the one before did not suffice.
-    f"WITH {DUE_BY_PRIORITY} {CLAIM_BY_PRIORITY}"
+    f"WITH {DUE_BY_PRIORITY} {CLAIM_BY_PRIORITY} {RETURNING_CLAIMED}"
 )
 NEXT_DUE = Statement(
     "SELECT due_at FROM ksana_runs WHERE {ready} AND queue = :queue AND priority = :priority ORDER BY due_at LIMIT 1"

@@ -18,7 +18,14 @@ from ksana.stores.sql.claiming import claim_order
 from ksana.stores.sql.move_rows import Change
 from ksana.stores.sql.moving import Moves, ended_as
 from ksana.stores.sql.rows import Row
-from ksana.stores.sql.statements import CLAIM_BY_PRIORITY, DUE_BY_PRIORITY, END_RUNS, ENDED_AS_TOLD, Statement
+from ksana.stores.sql.statements import (
+    CLAIM_BY_PRIORITY,
+    DUE_BY_PRIORITY,
+    END_RUNS,
+    ENDED_AS_TOLD,
+    RETURNING_CLAIMED,
+    Statement,
+)
 from ksana.stores.sql.tables import EXCHANGES
 from ksana.stores.sql.tx import Told, Tx
 
@@ -29,7 +36,9 @@ _KEEP = (
     " CAST(:heads AS bytea[]), CAST(:request_bodies AS bytea[]), CAST(:response_bodies AS bytea[]))"
     " AS e(run_id, head, request_body, response_body) WHERE e.run_id IN (SELECT id FROM ended))"
 )
-_CLAIM = f", {DUE_BY_PRIORITY}, claimed AS ({CLAIM_BY_PRIORITY})"
+# Nothing is claimed before all is ended: whoever has to wait for a run that is to end holds no other meanwhile.
+_AFTER_THE_ENDS = "AND (SELECT COUNT(*) FROM ended) >= 0"
+_CLAIM = f", {DUE_BY_PRIORITY}, claimed AS ({CLAIM_BY_PRIORITY} {_AFTER_THE_ENDS} {RETURNING_CLAIMED})"
 # Mostly all of them have ended; only if not it is told which did.
 _TELL = " SELECT CASE WHEN (SELECT COUNT(*) FROM ended) < :count THEN ARRAY(SELECT id FROM ended) END"
 _TELL_CLAIMED = f"{_TELL}, claimed.* FROM (SELECT 1) one LEFT JOIN claimed ON TRUE"

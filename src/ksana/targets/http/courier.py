@@ -181,7 +181,7 @@ class Courier:
         )
 
     def _exchanged(self, request: Request, headers: Headers, answer: Answer | None) -> Exchange:
-        shown = self._shown(request, headers)
+        shown = self._secrets.masked(headers) if request.has_secrets else headers
         if answer is None:
             return Exchange(request.line, shown, request.body)
         return Exchange(
@@ -193,6 +193,3 @@ class Courier:
             answer.body,
             answer.truncated,
         )
-
-    def _shown(self, request: Request, headers: Headers) -> dict[str, str]:
-        return self._secrets.masked(headers) if request.has_secrets else headers

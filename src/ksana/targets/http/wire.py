@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import select
-from collections.abc import Callable
-from typing import cast
+from collections.abc import Sequence
+from typing import Protocol, cast
 
 import httptools
 
@@ -61,7 +61,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are no asyncio.Transport by inheritance.
         self._transport = cast(asyncio.Transport, transport)
-        self._is_readable = _reader(transport.get_extra_info("socket").fileno())
+        self._incoming = _incoming(transport.get_extra_info("socket").fileno())
 
     @property
     def is_reusable(self) -> bool:
@@ -70,7 +70,7 @@ class Connection(asyncio.Protocol):
 
     def is_quiet(self) -> bool:
         """Whether nothing has come in on an idle connection, not even its end, which the loop may not have seen yet."""
-        return not self._is_readable()
+        return not self._incoming.poll(0)
 
     def abort(self) -> None:
         """Close at once, whatever is under way."""
@@ -191,7 +191,11 @@ class Connection(asyncio.Protocol):
         headers: dict[str, str] = {}
         repeated: dict[str, list[str]] = {}
         for raw_name, raw_value in self._headers:
-            name, value = raw_name.decode("latin-1").lower(), _text(raw_value)
+            name = raw_name.decode("latin-1").lower()
+            try:
+                value = raw_value.decode()
+            except UnicodeDecodeError:
+                value = raw_value.decode("latin-1")
             if name in headers:
                 repeated.setdefault(name, [headers[name]]).append(value)
             else:
@@ -206,21 +210,29 @@ class Connection(asyncio.Protocol):
         return not any(name.lower() in (b"content-length", b"transfer-encoding") for name, _ in self._headers)
 
 
-def _reader(fd: int) -> Callable[[], bool]:
-    """Tells whether there is something to read."""
+class _Incoming(Protocol):
+    """Whether there is something to read on a connection."""
+
+    def poll(self, timeout: float, /) -> Sequence[object]: ...
+
+
+class _Selected:
+    """The same where there is no poll."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def poll(self, timeout: float, /) -> Sequence[object]:
+        return select.select([self._fd], [], [], timeout)[0]
+
+
+def _incoming(fd: int) -> _Incoming:
     if not hasattr(select, "poll"):  # Windows
-        return lambda: bool(select.select([fd], [], [], 0)[0])
+        return _Selected(fd)
     poll = select.poll()
     poll.register(fd, select.POLLIN)
-    return lambda: bool(poll.poll(0))
+    return poll
 
 
 def _is_interim(status: int) -> bool:
     return status < 200 and status != 101
-
-
-def _text(value: bytes) -> str:
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return value.decode("latin-1")

@@ -50,6 +50,10 @@ _STATEMENTS = {
     for claims in (False, True)
 }
 
+# Rows that are claimed go through the statement once more than they would by themselves: of more than this many that
+# costs the server as much as the round trips cost this side.
+_FEW = 200
+
 
 class Whole(NamedTuple):
     """A turn that one statement can do: results that end their runs in the same way, and maybe a claim."""
@@ -71,7 +75,7 @@ def whole_of(moves: Moves, claim: Claim | None, alerts: Sequence[Alert]) -> Whol
     """These moves and this claim as one statement can do them; None if there is more to it."""
     if alerts or len(moves.alike) != 1:
         return None
-    if claim is not None and (claim.for_followers or len(set(claim.queues)) != 1):
+    if claim is not None and (claim.limit > _FEW or claim.for_followers or len(set(claim.queues)) != 1):
         return None
     [(change, told)] = moves.alike
     if not change.is_told or moves.taken or moves.kept or moves.inputs or moves.branches or moves.parents:

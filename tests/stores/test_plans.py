@@ -189,7 +189,7 @@ async def test_every_hot_statement_uses_its_index(filled: Database) -> None:
     assert await searches_without_their_index(filled) == []
     if filled.dialect.name in ("sqlite", "postgres"):
         await runs_are_ended_by_their_key(filled)
-    if filled.pulls_at_once:
+    if filled.changes_at_once:
         await items_are_pulled_by_their_order(filled)
 
 

@@ -12,8 +12,6 @@ from ksana.domain.outcomes import AttemptContext
 from ksana.domain.references import Scope
 from ksana.domain.runs import Run
 
-_NO_SCOPE = Scope({}, {})
-
 
 class Contexts:
     """Makes the context of an attempt. The trace id is the store's identity and the run's id: no need to store it."""
@@ -35,23 +33,29 @@ class Contexts:
     ) -> AttemptContext:
         """The context of an attempt; a step of a chain has a scope, and a checkpoint if it saved one before."""
         token = run.callback_token or ""
-        step, scope = ("", _NO_SCOPE) if scope is None else (run.step or "", scope)
+        given = None if run.input is None else msgspec.json.decode(run.input)
+        # Every attempt has one of these, and most have nothing to say beyond this: by their places, values cost half.
+        common = (
+            run.id,
+            run.job_id,
+            job.shown_id,
+            job.name,
+            run.slot_at or run.created_at,
+            run.created_at,
+            run.attempt,
+            run.epoch,
+            f"{self._trace}{run.id:016x}",
+            job.timeouts.total,
+            job.timeouts.connect,
+            f"{self._callback_base}/{token}" if token else "",
+            token,
+            given,
+        )
+        if scope is None:
+            return AttemptContext(*common, checkpoint=checkpoint, keep=keep)
         return AttemptContext(
-            run_id=run.id,
-            job_id=run.job_id,
-            job_ref=job.shown_id,
-            job_name=job.name,
-            planned_at=run.slot_at or run.created_at,
-            triggered_at=run.created_at,
-            attempt=run.attempt,
-            fence=run.epoch,
-            trace_id=f"{self._trace}{run.id:016x}",
-            timeout=job.timeouts.total,
-            connect_timeout=job.timeouts.connect,
-            callback_url=f"{self._callback_base}/{token}" if token else "",
-            callback_token=token,
-            input=None if run.input is None else msgspec.json.decode(run.input),
-            step=step,
+            *common,
+            step=run.step or "",
             artifacts=scope.artifacts,
             params=scope.params,
             item=scope.item,

@@ -36,6 +36,9 @@ _NONE: frozenset[int] = frozenset()
 # How many batches of results may wait while slots are being fired.
 _PATIENCE = 20
 
+# Which part of a batch of results is worth a commit of its own while another is under way.
+_WORTHWHILE = 4
+
 # How long results may wait for company under a backlog.
 _GATHER = timedelta(milliseconds=3)
 
@@ -76,7 +79,8 @@ class Runner:
         )
         self._health = health
         self._batch = batch
-        self._fill = max(1, min(batch, capacity // store.parallelism))
+        self._share = max(1, min(batch, capacity // store.parallelism))
+        self._fill = max(self._share, batch // _WORTHWHILE)
         self._poll = poll
         self._on_uncertain = on_uncertain
         self._alarm = alarm or Alarm(())
@@ -230,11 +234,12 @@ class Runner:
             return False
         if not self._turns:
             return self._storable > 0 or self._wanted() > 0
-        # While turns are under way, another is worth its commit only if it is well filled.
+        # While turns are under way, another is worth its commit only if it is well filled, or places stand empty.
         return len(self._turns) < self._store.parallelism and self._is_well_filled()
 
     def _is_well_filled(self) -> bool:
-        return self._storable >= self._fill or self._wanted() >= self._fill
+        fill = self._fill if self._places.has_line else self._share
+        return self._storable >= fill or self._wanted() >= fill
 
     @property
     def _storable(self) -> int:

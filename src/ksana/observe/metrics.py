@@ -20,7 +20,6 @@ from ksana.domain.errors import StoreUnavailable
 from ksana.domain.fires import Gap
 from ksana.domain.jobs import Job
 from ksana.domain.moves import Move
-from ksana.domain.outcomes import Exchange
 from ksana.domain.ports import Store
 from ksana.domain.queries import Counts
 from ksana.domain.runs import Run, Trigger
@@ -150,12 +149,14 @@ class MetricsObserver:
     def on_moved(self, moves: Sequence[tuple[Move, Job | None]], now: datetime) -> None:
         # The hottest loop of this room: numbers go straight into lists, and only what is rare costs a call.
         ended: dict[tuple[str, State, Reason | None], int] = {}
+        exchanged: dict[tuple[str, int | None], int] = {}
         by_kind, jobs = self._by_kind, self._jobs
         for move, _ in moves:
             run = move.run
             attempt = move.attempt
-            if attempt is not None and attempt.exchange is not None:
-                self._count_exchange(attempt.exchange)
+            if attempt is not None and (exchange := attempt.exchange) is not None:
+                call = (exchange.request_line, exchange.response_code)
+                exchanged[call] = exchanged.get(call, 0) + 1
             if is_of_chain(run):
                 self._chains.moved(run)
             ended_at = run.ended_at
@@ -180,6 +181,8 @@ class MetricsObserver:
                 of_job.total += seconds
         for (kind, state, reason), count in ended.items():
             self._count_ended(kind, state, reason, count)
+        for (line, code), count in exchanged.items():
+            self._count_exchanges(line, code, count)
 
     def on_lost(self, run_ids: Iterable[int], now: datetime) -> None:
         lost = list(run_ids)
@@ -309,10 +312,10 @@ class MetricsObserver:
             if run.job_id is not None:
                 self._tables.retries.add(self._series(run.job_id).task_id)
 
-    def _count_exchange(self, exchange: Exchange) -> None:
-        method = exchange.request_line.partition(" ")[0]
-        code = exchange.response_code
-        self._tables.requests.add(method if method in _METHODS else OTHER, "error" if code is None else str(code))
+    def _count_exchanges(self, line: str, code: int | None, count: int) -> None:
+        method = line.partition(" ")[0]
+        shown = method if method in _METHODS else OTHER
+        self._tables.requests.add(shown, "error" if code is None else str(code), amount=count)
 
     def _count_enqueued(self, job: Job, took: float, now: datetime) -> None:
         series = self._series(job.id)

@@ -57,7 +57,7 @@ class SqliteDatabase:
     dialect = SQLITE
     # One turn is committed while the next is being gathered; more would only wait in line.
     parallelism = 2
-    pulls_at_once = False
+    changes_at_once = False
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -16,7 +16,8 @@ from ksana.domain.outcomes import AttemptContext
 from ksana.targets.http.answers import Answer
 from ksana.targets.http.courier import Courier, NoAnswerError, NotCalledError
 from ksana.targets.http.failures import Failure, lost, not_connected
-from ksana.targets.http.plans import Headers, Request
+from ksana.targets.http.heads import Headers
+from ksana.targets.http.plans import Request
 from ksana.targets.http.pool import Place
 from ksana.targets.http.wire import BrokenError, LateError
 

@@ -52,7 +52,7 @@ class MysqlDatabase:
     """A MySQL or MariaDB database, shared by any number of nodes."""
 
     parallelism = 4
-    pulls_at_once = False
+    changes_at_once = False
 
     def __init__(self, url: str, pool_size: int = 10, pool_idle: int = 2, pool_lifetime: float = 0) -> None:
         self.dialect = MYSQL

@@ -39,6 +39,16 @@ class Catalog:
                 self._keep(job)
         return found
 
+    def known(self, wanted: Iterable[tuple[int, int]]) -> dict[int, Job] | None:
+        """The same, as far as no more than memory is needed; None if one of them is not at hand."""
+        found: dict[int, Job] = {}
+        for job_id, version in wanted:
+            job = self._jobs.get(job_id)
+            if job is None or job.version < version:
+                return None
+            found[job_id] = job
+        return found
+
     def forget(self) -> None:
         """Start anew: what was read may have been undone."""
         self._jobs.clear()

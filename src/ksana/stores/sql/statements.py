@@ -126,13 +126,17 @@ _DUE_AT_PRIORITY = (
     f"(SELECT {', '.join(DUE_COLUMNS.names)} FROM ksana_runs WHERE {{ready}} AND queue = :queue AND priority = %d"
     " AND due_at <= :now ORDER BY due_at, id LIMIT :limit {skip_locked})"
 )
-CLAIM_DUE = Statement(
-    # The same in one step, where a database looks at the next priority only when the one before did not suffice.
-    f"WITH high AS {_DUE_AT_PRIORITY % 3}, normal AS {_DUE_AT_PRIORITY % 2}, low AS {_DUE_AT_PRIORITY % 1}"
-    " UPDATE ksana_runs r SET state = 'RUNNING', reason = NULL, epoch = r.epoch + 1, attempt = r.attempt + 1,"
+DUE_BY_PRIORITY = f"high AS {_DUE_AT_PRIORITY % 3}, normal AS {_DUE_AT_PRIORITY % 2}, low AS {_DUE_AT_PRIORITY % 1}"
+CLAIM_BY_PRIORITY = (
+    "UPDATE ksana_runs r SET state = 'RUNNING', reason = NULL, epoch = r.epoch + 1, attempt = r.attempt + 1,"
     " node_id = :node_id, deadline_at = NULL, error = '', started_at = COALESCE(r.started_at, :now)"
     " FROM (SELECT * FROM high UNION ALL SELECT * FROM normal UNION ALL SELECT * FROM low LIMIT :limit) due"
-    f" WHERE r.id = due.id RETURNING {_CLAIMED}",
+    " WHERE r.id = due.id"
+)
+RETURNING_CLAIMED = f"RETURNING {_CLAIMED}"
+CLAIM_DUE = Statement(
+    # The same in one step, where a database looks at the next priority only when the one before did not suffice.
+    f"WITH {DUE_BY_PRIORITY} {CLAIM_BY_PRIORITY} {RETURNING_CLAIMED}"
 )
 NEXT_DUE = Statement(
     "SELECT due_at FROM ksana_runs WHERE {ready} AND queue = :queue AND priority = :priority ORDER BY due_at LIMIT 1"

@@ -54,6 +54,7 @@ from ksana.stores.sql import (
     slots,
     turns,
     upkeep,
+    whole_turns,
 )
 from ksana.stores.sql.catalog import Catalog
 from ksana.stores.sql.families import Families
@@ -61,9 +62,13 @@ from ksana.stores.sql.moving import is_one_change, prepare
 from ksana.stores.sql.rows import key_from_row, key_to_row, record_from_row
 from ksana.stores.sql.statements import ALL_KEYS, IDEMPOTENT_ANSWER, PING, READ_IDENTITY, REVOKE_KEY
 from ksana.stores.sql.tables import KEYS
+from ksana.stores.sql.turns import TurnRows
 from ksana.stores.sql.tx import Database, Step
+from ksana.stores.sql.whole_turns import Whole
 
 T = TypeVar("T")
+
+_NOBODY: frozenset[int] = frozenset()
 
 
 class SqlStore:
@@ -162,18 +167,30 @@ class SqlStore:
             passed = await self._write(lambda tx: relays.pass_on(tx, self._families, step), self._database.single)
             if passed is not None:
                 return turns.told(passed, claim)
+        if self._database.changes_at_once and (whole := whole_turns.whole_of(prepared, claim, alerts)) is not None:
+            return turns.told(await self._whole_turn(whole), claim)
         write = self._database.single if claim is None and not alerts and is_one_change(prepared) else None
         rows = await self._write(
             lambda tx: turns.turn(tx, self._catalog, self._families, prepared, claim, alerts, hooks), write
         )
         return turns.told(rows, claim)
 
+    async def _whole_turn(self, whole: Whole) -> TurnRows:
+        self._families.drop(whole.told)
+        ended, rows = await self._write(lambda tx: whole_turns.end_and_claim(tx, whole), self._database.single)
+        # All of it stands by now; what else there is to ask is asked apart, so that nothing makes the turn twice.
+        lost = _NOBODY if ended is None else await self._read(lambda tx: whole_turns.lost(tx, whole, ended))
+        jobs = turns.known_jobs(self._catalog, rows)
+        if jobs is None:
+            jobs = await self._read(lambda tx: turns.jobs_of(tx, self._catalog, rows))
+        return TurnRows(lost, 0, rows, jobs, [])
+
     async def enqueue(self, new: Sequence[Enqueued]) -> list[int]:
         write = None if any(one.record for one in new) else self._database.single
         return await self._write(lambda tx: pulling.enqueue(tx, new), write)
 
     async def pull(self, pull: Pull) -> Pulled:
-        if self._database.pulls_at_once and pull.queue not in self._governed_queues:
+        if self._database.changes_at_once and pull.queue not in self._governed_queues:
             handed = await self._write(lambda tx: pulling.pull_free(tx, pull), self._database.single)
             if handed is not None:
                 return handed

@@ -48,7 +48,7 @@ async def turn(
         await keep_alerts(tx, kept)
     if claim is not None and not (claim.for_followers and admitted == len(rows) and not moves.branches):
         rows = [*rows, *await tx.claim(_rest_of(claim, len(rows)))]
-    return TurnRows(lost, admitted, rows, await _jobs_of(tx, catalog, rows) if rows else {}, followed)
+    return TurnRows(lost, admitted, rows, await jobs_of(tx, catalog, rows) if rows else {}, followed)
 
 
 def _rest_of(claim: Claim, count: int) -> Claim:
@@ -73,10 +73,18 @@ _JOB_VERSION = DUE_COLUMNS.names.index("job_version")
 _STATE = DUE_COLUMNS.names.index("state")
 
 
-async def _jobs_of(tx: Tx, catalog: Catalog, rows: Sequence[Row]) -> dict[int, Job]:
+async def jobs_of(tx: Tx, catalog: Catalog, rows: Sequence[Row]) -> dict[int, Job]:
+    """The jobs of rows that were claimed."""
     versions = {(row[_JOB_ID], row[_JOB_VERSION]) for row in rows}
     # Runs that are tried again may not have been at rest when their job last changed, and know an older version.
     return await _jobs(tx, catalog, versions, {row[_JOB_ID] for row in rows if row[_STATE] == State.RETRYING.value})
+
+
+def known_jobs(catalog: Catalog, rows: Sequence[Row]) -> dict[int, Job] | None:
+    """The same from memory; None if something of it has to be read."""
+    if any(row[_STATE] == State.RETRYING.value for row in rows):
+        return None
+    return catalog.known({(row[_JOB_ID], row[_JOB_VERSION]) for row in rows if row[_JOB_ID] is not None})
 
 
 async def with_jobs(tx: Tx, catalog: Catalog, runs: Sequence[Run]) -> list[Claimed]:

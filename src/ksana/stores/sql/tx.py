@@ -108,8 +108,9 @@ class Database(Protocol):
 
     dialect: Dialect
     parallelism: int
-    pulls_at_once: bool
-    """Whether a change can tell what it found, so that a whole pull is one statement."""
+    changes_at_once: bool
+    """Whether one statement may make several changes and tell what it found, so that a pull or an ordinary turn is
+    no more than that."""
 
     async def open(self) -> None:
         """Connect and check what the promises rest on."""

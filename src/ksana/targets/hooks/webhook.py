@@ -12,7 +12,7 @@ from ksana.domain.outcomes import AttemptContext, Verdict
 from ksana.targets.http.courier import Courier
 from ksana.targets.http.destinations import Destination, destination_of
 from ksana.targets.http.limits import Limits
-from ksana.targets.http.plans import Request
+from ksana.targets.http.plans import Request, line_of
 from ksana.targets.http.policy import TargetPolicy
 from ksana.targets.http.pool import Pool
 from ksana.targets.http.redaction import Secrets
@@ -23,12 +23,12 @@ from ksana.targets.http.signing import signature_headers
 TIMEOUT = timedelta(seconds=10)
 # A redirect would turn the POST into a GET without its body, which delivers nothing.
 _LIMITS = Limits(max_response_bytes=64 * 1024, max_redirects=0)
-_HEADERS = [
-    ("User-Agent", f"ksana/{__version__}"),
-    ("Accept", "*/*"),
-    ("Accept-Encoding", "identity"),
-    ("Content-Type", "application/json"),
-]
+_HEADERS = {
+    "User-Agent": f"ksana/{__version__}",
+    "Accept": "*/*",
+    "Accept-Encoding": "identity",
+    "Content-Type": "application/json",
+}
 
 
 class Webhooks:
@@ -60,12 +60,12 @@ class Webhooks:
 
     async def post(self, name: str, to: Destination, alert: Alert) -> str:
         """Send the alert; nothing when it was taken, else why not, without the address: its path may be a secret."""
-        headers = list(_HEADERS)
+        headers = dict(_HEADERS)
         if to.authorization:
-            headers.append(("Authorization", to.authorization))
+            headers["Authorization"] = to.authorization
         if self._signing_secret is not None:
-            headers += signature_headers(self._signing_secret, alert.id, self._now(), alert.body)
-        request = Request("POST", to, headers, alert.body, False, True, False, False)
+            headers |= signature_headers(self._signing_secret, alert.id, self._now(), alert.body)
+        request = Request("POST", to, headers, alert.body, False, True, False, False, line_of("POST", to))
         outcome = await self._courier.deliver(request, _context(alert))
         if outcome.code in REDIRECTS:
             return f"{outcome.code} from {name}: give the address it leads to, redirects are not followed"

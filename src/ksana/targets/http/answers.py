@@ -19,7 +19,7 @@ class Answer(msgspec.Struct, frozen=True):
     """A response as it was read. Header names are in lower case."""
 
     status: int
-    headers: Mapping[str, str]
+    headers: dict[str, str]
     body: bytes
     truncated: bool
 

@@ -9,9 +9,9 @@ from datetime import datetime
 from ksana.domain.outcomes import AttemptContext, Exchange, Outcome, Verdict
 from ksana.targets.http.answers import Answer, retry_after, sentence, status_line, verdict_of
 from ksana.targets.http.failures import Failure, lost, not_connected, spoken
-from ksana.targets.http.heads import encoded
+from ksana.targets.http.heads import Headers, head_of
 from ksana.targets.http.limits import Limits
-from ksana.targets.http.plans import Headers, Request
+from ksana.targets.http.plans import Request
 from ksana.targets.http.pool import Place, Pool
 from ksana.targets.http.redaction import Secrets
 from ksana.targets.http.redirects import REDIRECTS, next_request
@@ -94,7 +94,10 @@ class Courier:
     async def send(self, request: Request, headers: Headers, context: AttemptContext, deadline: float) -> Answer:
         """One request and its answer. NotCalledError or NoAnswerError if there is none."""
         try:
-            data = encoded(request, headers)
+            if request.head and headers is request.headers:
+                head = request.head
+            else:
+                head = head_of(request.method, request.to, headers, request.body, request.has_host)
         except ValueError as error:
             raise NotCalledError(str(error)) from None
         loop = asyncio.get_running_loop()
@@ -108,7 +111,10 @@ class Courier:
             place, connection = await self._connect(request, route, context, deadline)
         try:
             return await connection.exchange(
-                data, is_head=request.method == "HEAD", most=self._limits.max_response_bytes, deadline=deadline
+                head + request.body,
+                is_head=request.method == "HEAD",
+                most=self._limits.max_response_bytes,
+                deadline=deadline,
             )
         except LostError as error:
             raise NoAnswerError(lost(error, place, context.timeout)) from None
@@ -147,7 +153,8 @@ class Courier:
         if self._signing_secret is None or not request.is_signed:
             return request.headers
         run_id = str(context.run_id)
-        return request.headers + signature_headers(self._signing_secret, run_id, self._now(), request.body)
+        signature = signature_headers(self._signing_secret, run_id, self._now(), request.body)
+        return request.headers | signature
 
     def _outcome(self, request: Request, headers: Headers, answer: Answer, origin: str) -> Outcome:
         exchange = self._exchanged(request, headers, answer)
@@ -174,7 +181,7 @@ class Courier:
         )
 
     def _exchanged(self, request: Request, headers: Headers, answer: Answer | None) -> Exchange:
-        shown = self._shown(request, headers)
+        shown = self._secrets.masked(headers) if request.has_secrets else headers
         if answer is None:
             return Exchange(request.line, shown, request.body)
         return Exchange(
@@ -186,6 +193,3 @@ class Courier:
             answer.body,
             answer.truncated,
         )
-
-    def _shown(self, request: Request, headers: Headers) -> dict[str, str]:
-        return self._secrets.masked(headers) if request.has_secrets else dict(headers)

@@ -13,6 +13,7 @@ from ksana.targets.http import templates
 from ksana.targets.http.bodies import JSON, Body, body_of, inferred_type, with_callback
 from ksana.targets.http.config import HttpConfig, Mode, checked, value_problem
 from ksana.targets.http.destinations import Destination, destination_of
+from ksana.targets.http.heads import BODY_METHODS, Headers, Stencil
 from ksana.targets.http.redaction import MASK, Secrets
 from ksana.targets.http.templates import Place, Template, Values
 from ksana.targets.http.variables import (
@@ -23,10 +24,9 @@ from ksana.targets.http.variables import (
     attempt_values,
 )
 
-BODY_METHODS = ("POST", "PUT", "PATCH")
 _CACHED_BODY = 64 * 1024
 
-Headers = list[tuple[str, str]]
+_replace = msgspec.structs.replace
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -42,14 +42,17 @@ class Request(msgspec.Struct, frozen=True):
     """Whether the job has a Host header of its own."""
     is_signed: bool
     """Whether a signature may go with it, if there is a secret to sign with."""
+    line: str
+    """The request as people, logs and alerts may see it."""
     token: str = ""
     """The callback token that goes with it; its URL may hold it, too."""
+    head: bytes = b""
+    """How it begins on the wire, if that is known already."""
 
-    @property
-    def line(self) -> str:
-        """The request as people, logs and alerts may see it: whoever reads of a run must not be able to end it."""
-        shown = self.to.shown.replace(self.token, MASK) if self.token else self.to.shown
-        return f"{self.method} {shown}"
+
+def line_of(method: str, to: Destination, token: str = "") -> str:
+    """A request as it may be shown: whoever reads of a run must not be able to end it."""
+    return f"{method} {to.shown.replace(token, MASK) if token else to.shown}"
 
 
 class Plan:
@@ -68,7 +71,7 @@ class Plan:
             merged.pop(name, None)
         self._names = frozenset(merged)
         compiled = [(name, value, templates.in_text(value)) for name, value in merged.values()]
-        self._headers = [(name, value) for name, value, template in compiled if template is None]
+        self._headers = {name: value for name, value, template in compiled if template is None}
         self._filled = [(name, template) for name, _, template in compiled if template is not None]
         self._all_attempt_headers = not any(name.lower() in self._names for name in ATTEMPT_HEADERS)
         self._has_secrets = any(name in secrets for name in (*self._names, *ATTEMPT_HEADERS, *CALLBACK_HEADERS))
@@ -80,26 +83,37 @@ class Plan:
             self._body = body_of(config.json.decode(), declared or JSON)
             inferred = JSON
         if inferred and declared is None:
-            self._headers.append(("Content-Type", inferred))
+            self._headers["Content-Type"] = inferred
         self._has_type = bool(declared or inferred)
-        self._is_static = self._url is None and not self._filled and self._body.template is None
+        self._has_host = "host" in self._names
+        self._static = self._ready_made()
         self.weight = len(self._body.content)
+
+    def _ready_made(self) -> tuple[Request, Stencil] | None:
+        """The request, but for what every attempt says of itself, if attempts differ in nothing else."""
+        to, body = self._to, self._body.content
+        if to is None or self._filled or self._body.template is not None or not self._all_attempt_headers:
+            return None
+        request = self._ready(to, dict(self._headers), body)
+        return request, Stencil(self._method, to, request.headers, body, self._has_host, ATTEMPT_HEADERS)
 
     def request(self, context: AttemptContext, forced_async: bool) -> Request:
         """The first request of this attempt. ValueError if what was filled in cannot be sent."""
         is_async = forced_async or self.is_async
-        headers = self._headers + self._attempt_headers(context)
-        if self._is_static and not is_async:
-            assert self._to is not None
-            return self._ready(self._to, headers, self._body.content)
+        said = attempt_values(context)
+        if self._static is not None and not is_async:
+            request, stencil = self._static
+            headers = {**request.headers, **dict(zip(ATTEMPT_HEADERS, said, strict=True))}
+            return _replace(request, headers=headers, head=stencil.filled(said))
+        headers = self._headers | self._attempt_headers(said)
         values = Variables(context)
         to = self._to or self._destination(values, context.input)
-        headers += [self._header(name, template, values, context.input) for name, template in self._filled]
+        headers |= {name: self._header(name, template, values, context.input) for name, template in self._filled}
         body = self._body.fill(values, context.input)
         if is_async:
             to, body = self._with_callback(to, headers, body, context)
         if not self._has_type and (content_type := inferred_type(body)):
-            headers.append(("Content-Type", content_type))
+            headers["Content-Type"] = content_type
         return self._ready(to, headers, body, is_async, context.callback_token)
 
     def _ready(
@@ -107,15 +121,14 @@ class Plan:
     ) -> Request:
         has_secrets = self._has_secrets
         if to.authorization and "authorization" not in self._names:
-            headers.append(("Authorization", to.authorization))
+            headers["Authorization"] = to.authorization
             has_secrets = True
-        return Request(self._method, to, headers, body, is_async, has_secrets, "host" in self._names, True, token)
+        line = line_of(self._method, to, token)
+        return Request(self._method, to, headers, body, is_async, has_secrets, self._has_host, True, line, token)
 
-    def _attempt_headers(self, context: AttemptContext) -> Headers:
-        pairs = zip(ATTEMPT_HEADERS, attempt_values(context), strict=True)
-        if self._all_attempt_headers:
-            return list(pairs)
-        return [pair for pair in pairs if pair[0].lower() not in self._names]
+    def _attempt_headers(self, values: tuple[str, ...]) -> Headers:
+        pairs = zip(ATTEMPT_HEADERS, values, strict=True)
+        return {name: value for name, value in pairs if name.lower() not in self._names}
 
     def _destination(self, values: Values, given: Any) -> Destination:
         assert self._url is not None
@@ -126,18 +139,18 @@ class Plan:
             raise ValueError(f"target.url, filled in as {text[:200]!r}, {error}") from None
 
     @staticmethod
-    def _header(name: str, template: Template, values: Values, given: Any) -> tuple[str, str]:
+    def _header(name: str, template: Template, values: Values, given: Any) -> str:
         value = template.fill(values, given)
         if problem := value_problem(value):
             raise ValueError(f"target.headers.{name}, filled in, {problem}")
-        return name, value
+        return value
 
     def _with_callback(
         self, to: Destination, headers: Headers, body: bytes, context: AttemptContext
     ) -> tuple[Destination, bytes]:
         url, token = context.callback_url, context.callback_token
         pairs = zip(CALLBACK_HEADERS, (url, token), strict=True)
-        headers += [pair for pair in pairs if pair[0].lower() not in self._names]
+        headers |= {name: value for name, value in pairs if name.lower() not in self._names}
         if body or self._method in BODY_METHODS:
             body = with_callback(body, url, token)
         elif self._method == "GET":

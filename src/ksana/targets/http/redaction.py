@@ -17,16 +17,14 @@ class Secrets:
     def __contains__(self, name: str) -> bool:
         return name.lower() in self._names
 
-    def masked(self, headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    def masked(self, headers: Mapping[str, str]) -> dict[str, str]:
         """The headers as they may be shown."""
-        return {name: MASK if name.lower() in self._names else value for name, value in headers}
+        return {name: MASK if name.lower() in self._names else value for name, value in headers.items()}
 
-    def masked_answer(self, headers: Mapping[str, str]) -> dict[str, str]:
+    def masked_answer(self, headers: dict[str, str]) -> dict[str, str]:
         """The headers of an answer, named in lower case, as they may be shown."""
-        if self._names.isdisjoint(headers):
-            return dict(headers)
-        return self.masked(headers.items())
+        return headers if self._names.isdisjoint(headers) else self.masked(headers)
 
-    def without(self, headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    def without(self, headers: Mapping[str, str]) -> dict[str, str]:
         """The headers that are no secrets."""
-        return [pair for pair in headers if pair[0].lower() not in self._names]
+        return {name: value for name, value in headers.items() if name.lower() not in self._names}

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import select
-from typing import cast
+from collections.abc import Sequence
+from typing import Protocol, cast
 
 import httptools
 
@@ -55,11 +56,12 @@ class Connection(asyncio.Protocol):
         self._deadlines = deadlines
         self._waiter: asyncio.Future[Answer] | None = None
         self._is_reusable = False
+        self._parser = httptools.HttpResponseParser(self)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are no asyncio.Transport by inheritance.
         self._transport = cast(asyncio.Transport, transport)
-        self._fd: int = transport.get_extra_info("socket").fileno()
+        self._incoming = _incoming(transport.get_extra_info("socket").fileno())
 
     @property
     def is_reusable(self) -> bool:
@@ -68,7 +70,7 @@ class Connection(asyncio.Protocol):
 
     def is_quiet(self) -> bool:
         """Whether nothing has come in on an idle connection, not even its end, which the loop may not have seen yet."""
-        return not _is_readable(self._fd)
+        return not self._incoming.poll(0)
 
     def abort(self) -> None:
         """Close at once, whatever is under way."""
@@ -90,7 +92,6 @@ class Connection(asyncio.Protocol):
         self._is_reusable = False
         self._headers: list[tuple[bytes, bytes]] = []
         self._body: list[bytes] = []
-        self._parser = httptools.HttpResponseParser(self)
         waiter: asyncio.Future[Answer] = self._loop.create_future()
         self._waiter = waiter
         alarm = self._deadlines.remember(deadline, self._expire)
@@ -145,6 +146,8 @@ class Connection(asyncio.Protocol):
         self._has_head = not _is_interim(self._status)
         if self._has_head and self._is_head:
             self._finish(reusable=self._parser.should_keep_alive())
+            # The one that has read this head waits for the body it announces.
+            self._parser = httptools.HttpResponseParser(self)
 
     def on_body(self, body: bytes) -> None:
         if self._is_done:
@@ -188,7 +191,11 @@ class Connection(asyncio.Protocol):
         headers: dict[str, str] = {}
         repeated: dict[str, list[str]] = {}
         for raw_name, raw_value in self._headers:
-            name, value = raw_name.decode("latin-1").lower(), _text(raw_value)
+            name = raw_name.decode("latin-1").lower()
+            try:
+                value = raw_value.decode()
+            except UnicodeDecodeError:
+                value = raw_value.decode("latin-1")
             if name in headers:
                 repeated.setdefault(name, [headers[name]]).append(value)
             else:
@@ -203,25 +210,29 @@ class Connection(asyncio.Protocol):
         return not any(name.lower() in (b"content-length", b"transfer-encoding") for name, _ in self._headers)
 
 
-if hasattr(select, "poll"):
+class _Incoming(Protocol):
+    """Whether there is something to read on a connection."""
 
-    def _is_readable(fd: int) -> bool:
-        poll = select.poll()
-        poll.register(fd, select.POLLIN)
-        return bool(poll.poll(0))
+    def poll(self, timeout: float, /) -> Sequence[object]: ...
 
-else:  # Windows
 
-    def _is_readable(fd: int) -> bool:
-        return bool(select.select([fd], [], [], 0)[0])
+class _Selected:
+    """The same where there is no poll."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def poll(self, timeout: float, /) -> Sequence[object]:
+        return select.select([self._fd], [], [], timeout)[0]
+
+
+def _incoming(fd: int) -> _Incoming:
+    if not hasattr(select, "poll"):  # Windows
+        return _Selected(fd)
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return poll
 
 
 def _is_interim(status: int) -> bool:
     return status < 200 and status != 101
-
-
-def _text(value: bytes) -> str:
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return value.decode("latin-1")

@@ -24,6 +24,7 @@ from pyreqwest.client import Client, ClientBuilder
 from served import serving
 
 from ksana.domain.items import Enqueued, Item, Pull, acked, new_item, stored_queue
+from ksana.domain.runs import Run
 from ksana.stores.open import open_store
 
 # What is measured must not carry what only the one who measures needs.
@@ -156,11 +157,13 @@ async def _by_store(url: str, clients: int, batch: int, items: int) -> dict[str,
         now = datetime.now(UTC)
         runs = [new_item(next(ids), _QUEUE, Item(_PAYLOAD), now, due_at=now) for _ in range(count)]
         await store.enqueue([Enqueued(run) for run in runs])
-        until = now + timedelta(minutes=15)
-        wish = Pull(queue=stored_queue(_QUEUE), now=datetime.now(UTC), limit=count, holder="w", until=until)
-        # What somebody else is just looking at is passed over.
-        while not (held := (await store.pull(wish)).runs):
-            pass
+        held: list[Run] = []
+        # What somebody else is just looking at is passed over, and what was enqueued here may be theirs by now.
+        while not held:
+            now = datetime.now(UTC)
+            until = now + timedelta(minutes=15)
+            wish = Pull(queue=stored_queue(_QUEUE), now=now, limit=count, holder="w", until=until)
+            held = list((await store.pull(wish)).runs)
         # One instant for all that is said at once, as the engine has it: what differs is written apart.
         done_at = datetime.now(UTC)
         await store.turn([acked(run, done_at) for run in held])

@@ -39,8 +39,8 @@ _QUICK = 10
 _QUEUE = "bench"
 _PAYLOAD = {"to": "somebody@example.com", "n": 1}
 
-Round = Callable[[int], Awaitable[None]]
-"""Enqueues so many items, pulls as many and acknowledges them."""
+Round = Callable[[int], Awaitable[int]]
+"""Enqueues so many items, pulls as many if nobody else is just looking at them, acknowledges them and counts them."""
 
 
 def rows(places: Places, rounds: int, quick: bool) -> Iterator[Row]:
@@ -71,14 +71,13 @@ def _waiting(places: Places, rounds: int, quick: bool, store: str, shown: str) -
 
 
 async def _rate(work: Round, clients: int, batch: int, items: int) -> dict[str, float]:
-    async def client() -> None:
-        for _ in range(items // clients // batch):
-            await work(batch)
+    async def client() -> int:
+        return sum([await work(batch) for _ in range(items // clients // batch)])
 
     await work(batch)
     began = time.perf_counter()
-    await asyncio.gather(*(client() for _ in range(clients)))
-    return {"rate": items / (time.perf_counter() - began)}
+    done = await asyncio.gather(*(client() for _ in range(clients)))
+    return {"rate": sum(done) / (time.perf_counter() - began)}
 
 
 class _Held(msgspec.Struct):
@@ -130,7 +129,7 @@ async def _over_http(url: str, clients: int, batch: int, items: int) -> dict[str
         one, many = _encode(new), _encode({"jobs": [new] * batch})
         wanted = _encode({"queue": _QUEUE, "worker_id": "w", "limit": batch, "wait_sec": 10})
 
-        async def work(count: int) -> None:
+        async def work(count: int) -> int:
             if count == 1:
                 await _post(client, jobs, one)
             else:
@@ -142,6 +141,7 @@ async def _over_http(url: str, clients: int, batch: int, items: int) -> dict[str
                 await _post(client, f"{jobs}/{job.job_id}/ack", _encode({"lease_token": job.lease_token}))
             else:
                 await _post_many(client, f"{jobs}/ack", _encode(_Ack(held)))
+            return len(held)
 
         told = await _rate(work, clients, batch, items)
         await client.close()
@@ -153,7 +153,7 @@ async def _by_store(url: str, clients: int, batch: int, items: int) -> dict[str,
     await store.open()
     ids = iter(await store.reserve_ids("run", 2 * items + clients * batch))
 
-    async def work(count: int) -> None:
+    async def work(count: int) -> int:
         now = datetime.now(UTC)
         runs = [new_item(next(ids), _QUEUE, Item(_PAYLOAD), now, due_at=now) for _ in range(count)]
         await store.enqueue([Enqueued(run) for run in runs])
@@ -167,6 +167,7 @@ async def _by_store(url: str, clients: int, batch: int, items: int) -> dict[str,
         # One instant for all that is said at once, as the engine has it: what differs is written apart.
         done_at = datetime.now(UTC)
         await store.turn([acked(run, done_at) for run in held])
+        return len(held)
 
     told = await _rate(work, clients, batch, items)
     await store.close()

@@ -75,3 +75,20 @@ async def test_many_jobs_are_paused_at_once_with_progress(node: Node, visiting: 
     assert paused["total"] == 12
     _, told = await node.call("GET", f"/api/v2/audit?subject=job&subject_id={paused['items'][0]['id']}")
     assert told["items"][0]["reason"] == "moving house"
+
+
+async def test_a_cron_expression_is_said_in_words_with_its_zone_in_the_language_of_the_console(
+    node: Node, visiting: Visiting
+) -> None:
+    schedule = {"kind": "cron", "expr": "30 9 * * 1-5", "timezone": "Asia/Shanghai"}
+    body = {"name": "worded", "target": {"kind": "noop"}, "schedule": schedule}
+    assert (await node.call("POST", "/api/v2/jobs", body))[0] == 201
+    for locale, words in (
+        ("en-GB", "At 09:30 from Monday through Friday (Asia/Shanghai)"),
+        ("zh-CN", "每周一至周五 09:30（上海时间）"),
+    ):
+        visit = await visiting(node, locale=locale)
+        page = await visit.go("jobs?name=worded")
+        row = page.get_by_role("row").filter(has_text="worded")
+        await expect(row).to_contain_text("30 9 * * 1-5")
+        await expect(row).to_contain_text(words)

@@ -76,7 +76,7 @@ def show(job: str, server: Client, out: Out) -> None:
             ("description", found.description),
             ("target", f"{found.target.kind} {json_text(found.target.config)}"),
             ("schedule", schedule_text(found.schedule, out)),
-            ("words", _words(server, found, out)),
+            ("words", _words(found, out)),
             ("enabled", "yes" if found.enabled else f"no, paused {out.instant(found.paused_at)}".rstrip()),
             ("next", out.instant(found.next_fire_at)),
             ("last", "" if last is None else state_cell(last.state, out)),
@@ -100,14 +100,9 @@ def _retry_text(job: Job) -> str:
     return f"{retry.max_attempts} attempts in all, {retry.strategy} pauses from {retry.initial_delay} on"
 
 
-def _words(server: Client, job: Job, out: Out) -> str:
-    """The schedule as a sentence, from the server: it knows schedules of any kind."""
-    from ksana.client.results import Cron
-
-    if not isinstance(job.schedule, Cron):
-        return ""
-    words = server.schedules.preview(cron=job.schedule.expr, tz=job.schedule.timezone, count=1).words
-    return words.zh if out.language == "zh" else words.en
+def _words(job: Job, out: Out) -> str:
+    words = job.schedule_words
+    return "" if words is None else words.zh if out.language == "zh" else words.en
 
 
 def _is_filtered(names: tuple[str, ...], words: dict[str, Any]) -> bool:

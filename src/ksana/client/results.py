@@ -144,6 +144,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     target: Target
     schedule: Once | Every | Cron | None
+    schedule_words: Words | None = None
     queue: str
     priority: PriorityName
     retry: Retry

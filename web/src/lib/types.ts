@@ -44,6 +44,7 @@ export interface Job {
   version: number;
   target: Target;
   schedule: Schedule | null;
+  schedule_words: Words | null;
   queue: string;
   priority: 'low' | 'normal' | 'high';
   retry: {

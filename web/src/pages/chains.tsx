@@ -80,7 +80,7 @@ function columns(outcomes: Map<number, Outcomes>, refresh: () => void): Column<J
       minor: true,
       show: (job) => number((job.target.config.nodes as unknown[] | undefined)?.length ?? 0),
     },
-    { key: 'schedule', title: t('jobs.schedule'), show: (job) => <ScheduleText schedule={job.schedule} /> },
+    { key: 'schedule', title: t('jobs.schedule'), show: (job) => <ScheduleText job={job} /> },
     {
       key: 'next',
       title: t('jobs.next'),

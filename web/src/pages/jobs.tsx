@@ -119,7 +119,7 @@ function columns(outcomes: Map<number, Outcomes>, refresh: () => void): Column<J
       ),
     },
     { key: 'kind', title: t('jobs.kind'), minor: true, show: (job) => word('kind', job.target.kind) },
-    { key: 'schedule', title: t('jobs.schedule'), show: (job) => <ScheduleText schedule={job.schedule} /> },
+    { key: 'schedule', title: t('jobs.schedule'), show: (job) => <ScheduleText job={job} /> },
     {
       key: 'next',
       title: t('jobs.next'),

@@ -8,8 +8,9 @@ import msgspec
 
 from ksana.api.kit import Input, Timestamp, timestamp
 from ksana.api.v2.run_shapes import RunView, show_run
-from ksana.api.v2.schedule_shapes import Duration, ScheduleShape, ScheduleView, show_schedule
+from ksana.api.v2.schedule_shapes import Duration, ScheduleShape, ScheduleView, WordsView, show_schedule, show_words
 from ksana.domain.durations import format_duration
+from ksana.domain.explain import words_of
 from ksana.domain.jobs import Job
 from ksana.domain.policies import MisfireRule, OnUncertain, OverlapRule, Priority, RetryStrategy
 from ksana.domain.runs import Run
@@ -132,6 +133,7 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     target: TargetView
     schedule: ScheduleView | None
+    schedule_words: WordsView | None
     queue: str
     priority: PriorityName
     retry: RetryView
@@ -171,6 +173,7 @@ def show_job(job: Job, last_run: Run | None = None) -> JobView:
         version=job.version,
         target=TargetView(job.target.kind, job.target.config),
         schedule=show_schedule(job.schedule),
+        schedule_words=None if job.schedule is None else show_words(words_of(job.schedule)),
         queue=job.queue,
         priority=priority_name(job.priority),
         retry=RetryView(

@@ -101,7 +101,7 @@ function Defined({ job, refresh, set, trail }: Props) {
         <div class="meta">
           {!job.enabled && <Chip text={t('state.paused')} tone="warn" />}
           <span>{t('chain.version', { n: job.version })}</span>
-          <ScheduleText schedule={job.schedule} />
+          <ScheduleText job={job} />
           {job.next_fire_at && (
             <span>
               {t('jobs.next')} <Instant at={job.next_fire_at} zone={zoneOf(job.schedule)} short />

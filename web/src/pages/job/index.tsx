@@ -95,7 +95,7 @@ function Shown({ job, refresh, set }: ShownProps) {
         <div class="meta">
           {!job.enabled && <Chip text={t('state.paused')} tone="warn" />}
           <span>{word('kind', job.target.kind)}</span>
-          <ScheduleText schedule={job.schedule} />
+          <ScheduleText job={job} />
           {job.next_fire_at && (
             <span>
               {t('jobs.next')} <Instant at={job.next_fire_at} zone={zoneOf(job.schedule)} short />

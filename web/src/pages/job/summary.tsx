@@ -96,7 +96,7 @@ function NextFires({ job }: { job: Job }) {
     [job.version, job.next_slot_at],
   );
   return (
-    <Card title={t('job.next_fires')} side={<ScheduleText schedule={job.schedule} />}>
+    <Card title={t('job.next_fires')} side={<ScheduleText job={job} />}>
       <div class="body stack">
         {!schedule ? (
           <p class="muted">{t('preview.none')}</p>

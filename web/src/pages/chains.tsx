@@ -8,7 +8,8 @@ import { useKey } from '../lib/keys';
 import { useResource } from '../lib/resource';
 import { href, navigate, param, setQuery } from '../lib/router';
 import type { Job, Outcomes, Page, Run } from '../lib/types';
-import { Button, Card, Chip, Menu, PageHead } from '../ui/controls';
+import { Act } from '../ui/act';
+import { Card, Chip, Menu, PageHead } from '../ui/controls';
 import { Empty } from '../ui/feedback';
 import { Instant } from '../ui/instant';
 import { ScheduleText, zoneOf } from '../ui/schedule';
@@ -24,8 +25,8 @@ export function ChainsPage() {
     live: ['run'],
     pace: 3000,
   });
-  useKey('n', 'chain.new', () => navigate(href('/chains/new')));
-  const create = <Button text={t('chain.new')} icon="plus" kind="primary" href={href('/chains/new')} />;
+  useKey('n', 'chain.new', () => navigate(href('/chains/new')), !readOnly.value);
+  const create = <Act text={t('chain.new')} icon="plus" kind="primary" href={href('/chains/new')} />;
   return (
     <>
       <PageHead title={t('nav.chains')} side={create} />

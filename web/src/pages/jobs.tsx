@@ -11,6 +11,7 @@ import { useResource, useRested } from '../lib/resource';
 import { href, navigate, param, setQuery } from '../lib/router';
 import { span } from '../lib/time';
 import type { Job, Outcomes, Page } from '../lib/types';
+import { Act } from '../ui/act';
 import { OperationBar, useOperation, type OperationInput } from '../ui/bulk';
 import { Button, Card, Chip, Menu, PageHead, Select, TextField } from '../ui/controls';
 import { Dialog, Empty } from '../ui/feedback';
@@ -41,7 +42,7 @@ export function JobsPage() {
         side={
           <>
             <Button text={t('act.export')} title={t('jobs.export_hint')} onClick={() => void attempt(() => exportJobs(filter))} />
-            {!readOnly.value && <Button text={t('act.new_job')} icon="plus" kind="primary" href={href('/jobs/new')} />}
+            <Act text={t('act.new_job')} icon="plus" kind="primary" href={href('/jobs/new')} />
           </>
         }
       />
@@ -173,7 +174,7 @@ function NoJobs({ isFiltered }: { isFiltered: boolean }) {
     </Empty>
   ) : (
     <Empty title={t('jobs.none')} text={t('jobs.none_text')}>
-      <Button text={t('act.new_job')} icon="plus" kind="primary" href={href('/jobs/new')} />
+      <Act text={t('act.new_job')} icon="plus" kind="primary" href={href('/jobs/new')} />
     </Empty>
   );
 }

@@ -8,7 +8,8 @@ import { useResource } from '../../lib/resource';
 import { href, navigate, param, setQuery } from '../../lib/router';
 import type { Job } from '../../lib/types';
 import { useCommands } from '../../shell/palette';
-import { Button, Chip, Menu, PageHead, Tabs } from '../../ui/controls';
+import { Act } from '../../ui/act';
+import { Chip, Menu, PageHead, Tabs } from '../../ui/controls';
 import { Pending } from '../../ui/feedback';
 import { Instant } from '../../ui/instant';
 import { ScheduleText, zoneOf } from '../../ui/schedule';
@@ -66,11 +67,11 @@ function Shown({ job, refresh, set }: ShownProps) {
         trail={[{ href: href('/jobs'), text: t('nav.jobs') }]}
         side={
           <>
-            <Button text={t('act.run')} icon="play" kind="primary" disabled={readOnly.value} onClick={() => then(runNow(job))} />
+            <Act text={t('act.run')} icon="play" kind="primary" onClick={() => then(runNow(job))} />
             {job.enabled ? (
-              <Button text={t('act.pause')} icon="pause" disabled={readOnly.value} onClick={() => then(pause(job))} />
+              <Act text={t('act.pause')} icon="pause" onClick={() => then(pause(job))} />
             ) : (
-              <Button text={t('act.resume')} icon="play" disabled={readOnly.value} onClick={() => then(resume(job))} />
+              <Act text={t('act.resume')} icon="play" onClick={() => then(resume(job))} />
             )}
             {!readOnly.value && (
               <Menu

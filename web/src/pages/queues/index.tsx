@@ -7,6 +7,7 @@ import { reasoned } from '../../lib/job_actions';
 import { useResource } from '../../lib/resource';
 import { href, param, setQuery } from '../../lib/router';
 import { span } from '../../lib/time';
+import { Act } from '../../ui/act';
 import { Button, Card, Chip, Menu, PageHead, Tabs } from '../../ui/controls';
 import { Empty } from '../../ui/feedback';
 import { Table, type Column } from '../../ui/table';
@@ -32,7 +33,7 @@ export function QueuesPage() {
     <>
       <PageHead
         title={t('nav.queues')}
-        side={<Button text={t('queue.enqueue')} icon="plus" kind="primary" disabled={readOnly.value} onClick={() => setEnqueuing(true)} />}
+        side={<Act text={t('queue.enqueue')} icon="plus" kind="primary" onClick={() => setEnqueuing(true)} />}
       />
       <Card>
         <Table

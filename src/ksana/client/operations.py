@@ -16,7 +16,7 @@ from ksana.client.wires import Wire
 
 W = TypeVar("W", bound=Wire)
 
-Action = Literal["pause", "resume", "run", "delete", "tag", "cancel", "retry", "redrive"]
+Action = Literal["pause", "resume", "run", "delete", "tag", "cancel", "retry", "redrive", "purge"]
 OperationRef = str | Operation
 
 _PATH: Final = "/api/v2/operations"

@@ -9,7 +9,7 @@ import { Button } from './controls';
 import { Icon } from './icon';
 
 export interface OperationInput {
-  action: 'pause' | 'resume' | 'run' | 'delete' | 'tag' | 'cancel' | 'retry' | 'redrive';
+  action: 'pause' | 'resume' | 'run' | 'delete' | 'tag' | 'cancel' | 'retry' | 'redrive' | 'purge';
   ids?: number[];
   filter?: Record<string, unknown>;
   reason?: string;

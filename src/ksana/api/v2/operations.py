@@ -13,18 +13,17 @@ from ksana.api.kit.errors import Forbidden
 from ksana.api.kit.keys import require_scope
 from ksana.api.kit.paging import Order, parse_sort
 from ksana.api.services import Services
-from ksana.api.v2.operations_chosen import MOST_IDS, SCOPES, Action, Filter, Id, chosen
+from ksana.api.v2.operations_chosen import MOST_IDS, SCOPES, Action, Chosen, Filter, Id, chosen
 from ksana.domain.errors import InvalidArgument, InvalidState, NotFound, Problem
 from ksana.domain.idempotency import IdempotencyRecord, IdempotencyReplay
 from ksana.domain.items import KIND as ITEM
 from ksana.domain.jobs import Job, JobSpec
 from ksana.domain.runs import Run
-from ksana.domain.states import State
+from ksana.domain.states import AT_REST, State
 from ksana.engine.acting import because
 from ksana.engine.engine import Engine
 from ksana.engine.operations import Act, Operation, OperationState
 
-_SAMPLE: Final = 10
 _SCOPE: Final = "operation"
 _WRITES: Final = tuple(scope for scope in dict.fromkeys(SCOPES.values()) if scope is not Scope.RUN_CONTROL)
 
@@ -33,8 +32,9 @@ Tag = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 
 class OperationInput(Input, frozen=True):
     """What to do, to which (`ids`, or all that `filter` finds now), and how quickly. `tags` are put on and
-    `remove_tags` taken off by `tag`. `rate` is how many a second; without it they are done as fast as they can be.
-    With `dry_run` nothing is done."""
+    `remove_tags` taken off by `tag`. `purge` takes the waiting items of `filter.queue` out for good, the oldest 100,000
+    at once; those in other states stay unless `filter.state` names them. `rate` is how many a second; without it they
+    are done as fast as they can be. With `dry_run` nothing is done."""
 
     action: Action
     ids: Annotated[list[Id], msgspec.Meta(min_length=1, max_length=MOST_IDS)] | None = None
@@ -93,7 +93,7 @@ async def begin(call: Call[OperationInput, None]) -> Reply:
     found = await chosen(engine.store, body.action, body.ids, body.filter)
     if body.dry_run:
         return Reply(await _rehearsed(services, body, found), 200)
-    ids = [one.id for one in found] if body.ids is None else list(dict.fromkeys(body.ids))
+    ids = found.ids if body.ids is None else list(dict.fromkeys(body.ids))
     operation = engine.operations.begin(
         body.action.value,
         ids,
@@ -176,6 +176,7 @@ def _act(engine: Engine, body: OperationInput) -> Act:
             raise InvalidState(f"run {run.id} is no dead letter, but {run.state}")
         return await (engine.queue.redrive(run_id) if run.kind == ITEM else engine.chains.rerun(run_id))
 
+    purged = frozenset(body.filter.state if body.filter else ()) or AT_REST
     verbs: dict[Action, Act] = {
         Action.PAUSE: engine.jobs.pause,
         Action.RESUME: engine.jobs.resume,
@@ -185,6 +186,7 @@ def _act(engine: Engine, body: OperationInput) -> Act:
         Action.CANCEL: cancel,
         Action.RETRY: engine.chains.rerun,
         Action.REDRIVE: redrive,
+        Action.PURGE: lambda run_id: engine.runs.purge(run_id, purged),
     }
     return verbs[body.action]
 
@@ -199,8 +201,8 @@ def _reasoned(act: Act, reason: str) -> Act:
     return acted
 
 
-async def _rehearsed(services: Services, body: OperationInput, found: list[Job | Run]) -> OperationView:
-    some = found[:_SAMPLE]
+async def _rehearsed(services: Services, body: OperationInput, found: Chosen) -> OperationView:
+    some = found.sample
     ids = {one.job_id for one in some if isinstance(one, Run) and one.job_id is not None}
     jobs = {job.id: job.name for job in await services.engine.store.get_jobs(ids)} if ids else {}
     return OperationView(
@@ -209,7 +211,7 @@ async def _rehearsed(services: Services, body: OperationInput, found: list[Job |
         actor="",
         reason=body.reason,
         state=None,
-        total=len(found),
+        total=found.total,
         done=0,
         failed=0,
         errors=[],

@@ -8,6 +8,7 @@ import { useResource } from '../../lib/resource';
 import { href, param, setQuery } from '../../lib/router';
 import { span } from '../../lib/time';
 import { Act } from '../../ui/act';
+import { OperationBar, useOperation } from '../../ui/bulk';
 import { Button, Card, Chip, Menu, PageHead, Tabs } from '../../ui/controls';
 import { Empty } from '../../ui/feedback';
 import { Table, type Column } from '../../ui/table';
@@ -16,6 +17,7 @@ import { Enqueue } from './enqueue';
 import { Items } from './items';
 import { Limits } from './limits';
 import { Objects } from './objects';
+import { Purge } from './purge';
 import type { Queue } from './types';
 import { Workers } from './workers';
 
@@ -25,6 +27,8 @@ export function QueuesPage() {
   const queues = useResource<{ items: Queue[] }>((abort) => api.get('queues', {}, abort), [], { live: ['queue', 'run'], pace: 2000 });
   const [isEnqueuing, setEnqueuing] = useState(false);
   const [limited, setLimited] = useState<string | null>(null);
+  const [purged, setPurged] = useState<string | null>(null);
+  const operation = useOperation(queues.refresh);
   const view = VIEWS.find((each) => each === param('show')) ?? 'items';
   const queue = param('queue');
   const items = queues.data?.items;
@@ -35,11 +39,12 @@ export function QueuesPage() {
         title={t('nav.queues')}
         side={<Act text={t('queue.enqueue')} icon="plus" kind="primary" onClick={() => setEnqueuing(true)} />}
       />
+      <OperationBar {...operation} />
       <Card>
         <Table
           label={t('nav.queues')}
           hasKeys={false}
-          columns={columns(queues.refresh, setLimited)}
+          columns={columns(queues.refresh, setLimited, setPurged)}
           rows={items}
           rowKey={(each) => each.queue}
           error={queues.error}
@@ -65,11 +70,23 @@ export function QueuesPage() {
       </div>
       {isEnqueuing && <Enqueue queue={queue} onClose={() => setEnqueuing(false)} onDone={queues.refresh} />}
       {limited !== null && <Limits queue={limited} onClose={() => setLimited(null)} onDone={queues.refresh} />}
+      {purged !== null && (
+        <Purge
+          queue={purged}
+          onClose={() => setPurged(null)}
+          onGo={(input) => {
+            setPurged(null);
+            void operation.begin(input);
+          }}
+        />
+      )}
     </>
   );
 }
 
-function columns(refresh: () => void, limit: (queue: string) => void): Column<Queue>[] {
+type Open = (queue: string) => void;
+
+function columns(refresh: () => void, limit: Open, purge: Open): Column<Queue>[] {
   return [
     {
       key: 'queue',
@@ -96,7 +113,7 @@ function columns(refresh: () => void, limit: (queue: string) => void): Column<Qu
         queue.dead_letters ? <a href={href('/queues', { queue: queue.queue, show: 'dead' })}>{number(queue.dead_letters)}</a> : '0',
     },
     { key: 'limits', title: t('queue.limits'), minor: true, show: (queue) => <LimitWords queue={queue} /> },
-    { key: 'acts', title: '', align: 'right', show: (queue) => <RowMenu queue={queue} refresh={refresh} limit={limit} /> },
+    { key: 'acts', title: '', align: 'right', show: (queue) => <RowMenu {...{ queue, refresh, limit, purge }} /> },
   ];
 }
 
@@ -121,7 +138,7 @@ function LimitWords({ queue }: { queue: Queue }) {
   return <span>{said.filter(Boolean).join(' · ')}</span>;
 }
 
-function RowMenu({ queue, refresh, limit }: { queue: Queue; refresh: () => void; limit: (queue: string) => void }) {
+function RowMenu({ queue, refresh, limit, purge }: { queue: Queue; refresh: () => void; limit: Open; purge: Open }) {
   if (readOnly.value) return null;
   const path = `/scheduler/queues/${encodeURIComponent(queue.queue)}`;
   const pause = async (): Promise<void> => {
@@ -139,6 +156,7 @@ function RowMenu({ queue, refresh, limit }: { queue: Queue; refresh: () => void;
           ? { text: t('act.resume'), icon: 'play', onClick: () => void resume() }
           : { text: t('act.pause'), icon: 'pause', onClick: () => void pause() },
         { text: t('queue.set_limits'), icon: 'edit', onClick: () => limit(queue.queue) },
+        { text: t('queue.purge'), icon: 'trash', isDangerous: true, onClick: () => purge(queue.queue) },
       ]}
     />
   );

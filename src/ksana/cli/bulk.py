@@ -60,13 +60,14 @@ class Filtered:
         filter: dict[str, Any],
         *,
         reason: str = "",
+        until: str | None = None,
         listing: str = "",
     ) -> None:
         self._server = server
         self._out = out
         self._action: Action = action
         self._noun = noun
-        self._reason = reason
+        self._said: dict[str, Any] = {"reason": reason, "until": until}
         self._listing = listing or f"ksana {noun}s list"
         self._filter = {name: value for name, value in filter.items() if value not in (None, "", [])}
 
@@ -81,7 +82,7 @@ class Filtered:
 
     def plan(self) -> Operation:
         """What it would be done to."""
-        return self._server.operations.begin(self._action, filter=self._filter, dry_run=True)
+        return self._server.operations.begin(self._action, filter=self._filter, **self._said, dry_run=True)
 
     def show_plan(self) -> None:
         plan, out = self.plan(), self._out
@@ -96,7 +97,7 @@ class Filtered:
 
     def carry_out(self, sleep: Sleep = time.sleep) -> Operation:
         """Have the server do it, and stay until it is done. PartlyFailed unless it was done to all."""
-        begun = self._server.operations.begin(self._action, filter=self._filter, reason=self._reason)
+        begun = self._server.operations.begin(self._action, filter=self._filter, **self._said)
         if begun.total == 0:
             self._out.say(f"no {self._noun} fits")
         try:

@@ -158,6 +158,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     next_slot_at: datetime | None
     next_fire_at: datetime | None
     last_run: Run | None = None
+    paused_until: datetime | None = None
+    pause_reason: str = ""
 
 
 class Body(msgspec.Struct, frozen=True):

@@ -140,6 +140,10 @@ class Store(Protocol):
         """When the next job comes due."""
         ...
 
+    async def pauses(self, limit: int) -> list[tuple[int, datetime]]:
+        """Which jobs' pauses end by themselves, and when: the earliest so many, found without looking at the others."""
+        ...
+
     async def next_due_at(self, queues: Sequence[str]) -> datetime | None:
         """When the next claimable run of these queues comes due."""
         ...

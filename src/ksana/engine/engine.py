@@ -41,6 +41,7 @@ from ksana.engine.planner import Planner
 from ksana.engine.queue_verbs import QueueVerbs
 from ksana.engine.reaper import Reaper
 from ksana.engine.recording import Recorder
+from ksana.engine.resumer import Resumer
 from ksana.engine.run_verbs import RunVerbs
 from ksana.engine.runner import Runner
 from ksana.engine.steps import Steps
@@ -106,7 +107,15 @@ class Engine:
         self.auditor = Auditor(IdPool(store, "audit"))
         recorder = Recorder(store, self.clock, self.auditor)
         self.jobs = JobVerbs(
-            store, targets, self.clock, self._job_ids, SystemDraws(self._run_ids), observers, self.wake, recorder
+            store,
+            targets,
+            self.clock,
+            self._job_ids,
+            SystemDraws(self._run_ids),
+            observers,
+            self.wake,
+            recorder,
+            self._wake_resumer,
         )
         self._lineage = Lineage(store)
         self.runs = RunVerbs(
@@ -160,6 +169,7 @@ class Engine:
         self.keeper = Keeper(
             store, clock, self.runner, self.health, upkeep=options.upkeep, poll=options.poll, alarm=self._alarm
         )
+        self.resumer = Resumer(store, clock, self.jobs, self.health)
         self.herald = Herald(store, clock, self.health, self._hooks, options.poll)
         self.heart = Heart(
             store,
@@ -220,6 +230,7 @@ class Engine:
         if self.node is None:
             await self.join()
         duties = [self.heart.run(), self.planner.run(), self.runner.run(), self.reaper.run(), self.keeper.run()]
+        duties.append(self.resumer.run())
         if self._hooks:
             duties.append(self.herald.run())
         self._tasks = [asyncio.create_task(duty) for duty in duties]
@@ -234,6 +245,7 @@ class Engine:
         self.planner.stop()
         self.reaper.stop()
         self.keeper.stop()
+        self.resumer.stop()
         self.herald.stop()
         await self.runner.stop(self.options.grace)
         # The heart goes on meanwhile: what ran must not be taken away while its outcome is being stored.
@@ -270,6 +282,10 @@ class Engine:
             self.planner.wake()
             self.runner.wake_for_work()
 
+    def _wake_resumer(self) -> None:
+        if self.node is not None:
+            self.resumer.wake()
+
     def _wake_all(self) -> None:
         """The same, and there may be something to halt."""
         self.wake()
@@ -286,3 +302,4 @@ class Engine:
     def _on_clock_jump(self) -> None:
         self.reaper.be_patient()
         self.wake()
+        self._wake_resumer()

@@ -80,6 +80,8 @@ async def test_a_job_needs_only_a_name_and_a_target(world: World) -> None:
         "created_at": NOW,
         "updated_at": NOW,
         "paused_at": None,
+        "paused_until": None,
+        "pause_reason": "",
         "next_slot_at": None,
         "next_fire_at": None,
         "last_run": None,

@@ -52,13 +52,15 @@ async def begin(world: World, **body: Any) -> Any:
 async def test_jobs_found_by_a_filter_are_paused_and_resumed(world: World) -> None:
     for name in ("bill a", "bill b", "mail"):
         await world.job(name, schedule={"kind": "every", "every": "1m"})
-    begun = await begin(world, action="pause", filter={"name": "BILL"}, reason="month end")
+    begun = await begin(world, action="pause", filter={"name": "BILL"}, reason="month end", until="2h")
     assert (begun["state"], begun["total"], begun["reason"], begun["actor"]) == ("running", 2, "month end", "loopback")
     seen = await over(world, begun)
     assert (seen["state"], seen["done"], seen["failed"], seen["errors"]) == ("done", 2, 0, [])
     assert seen["ended_at"] >= seen["started_at"]
     enabled = {job["name"]: job["enabled"] for job in (await world.seen("/api/v2/jobs"))["items"]}
     assert enabled == {"bill a": False, "bill b": False, "mail": True}
+    ends = {(job["paused_until"], job["pause_reason"]) for job in (await world.seen("/api/v2/jobs"))["items"][:2]}
+    assert ends == {("2030-01-01T14:00:00.000Z", "month end")}
     await over(world, await begin(world, action="resume", filter={"enabled": False}))
     assert (await world.seen("/api/v2/jobs?enabled=false"))["total"] == 0
 
@@ -155,6 +157,8 @@ async def test_a_job_is_run_once_though_the_answer_of_the_store_got_lost(world: 
         ({"action": "cancel", "filter": {"since": "yesterday"}}, "filter.since"),
         ({"action": "redrive", "filter": {"state": ["FAILED"]}}, "filter.state"),
         ({"action": "purge", "filter": {}}, "filter.queue"),
+        ({"action": "pause", "filter": {}, "until": "2001-01-01T00:00:00Z"}, "until"),
+        ({"action": "resume", "filter": {}, "until": "1h"}, "until"),
         ({"action": "purge", "filter": {"queue": "mail", "state": ["SUCCESS"]}}, "filter.state"),
         ({"action": "pause", "filter": {"nmae": "x"}}, "filter.nmae"),
         ({"action": "pause", "ids": [1], "rate": 0}, "rate"),

@@ -9,9 +9,10 @@ import { useResource } from '../lib/resource';
 import { href, navigate, param, setQuery } from '../lib/router';
 import type { Job, Outcomes, Page, Run } from '../lib/types';
 import { Act } from '../ui/act';
-import { Card, Chip, Menu, PageHead } from '../ui/controls';
+import { Card, Menu, PageHead } from '../ui/controls';
 import { Empty } from '../ui/feedback';
 import { Instant } from '../ui/instant';
+import { Paused } from '../ui/paused';
 import { ScheduleText, zoneOf } from '../ui/schedule';
 import { StateBadge } from '../ui/state';
 import { pageParams, Paging, sortParam, Table, type Column } from '../ui/table';
@@ -69,7 +70,7 @@ function columns(outcomes: Map<number, Outcomes>, refresh: () => void): Column<J
           <a class="strong" href={href(`/chains/${job.id}`)}>
             {job.name}
           </a>{' '}
-          {!job.enabled && <Chip text={t('state.paused')} tone="warn" />}
+          <Paused job={job} />
           {job.description && <div class="sub clip">{job.description}</div>}
         </>
       ),

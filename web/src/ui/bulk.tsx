@@ -13,6 +13,7 @@ export interface OperationInput {
   ids?: number[];
   filter?: Record<string, unknown>;
   reason?: string;
+  until?: string;
   tags?: string[];
   remove_tags?: string[];
   rate?: number;

@@ -16,6 +16,9 @@ from ksana.domain.policies import MisfireRule, OnUncertain, OverlapRule, Priorit
 from ksana.domain.runs import Run
 
 PriorityName = Literal["low", "normal", "high"]
+Until = Annotated[
+    str, msgspec.Meta(description="RFC 3339, or so long from now", examples=["2h", "2026-11-16T09:00:00+08:00"])
+]
 Count = Annotated[int, msgspec.Meta(ge=0, le=2_147_483_647)]
 
 
@@ -56,6 +59,13 @@ class TimeoutsShape(Input, frozen=True):
     total: Duration | None = None
     connect: Duration | None = None
     callback: Duration | None = None
+
+
+class PauseInput(Input, frozen=True):
+    """Why a job is paused, and until when if the pause is to end by itself."""
+
+    reason: Annotated[str, msgspec.Meta(max_length=1024)] = ""
+    until: Until | None = None
 
 
 class JobOptions(Input, frozen=True):
@@ -144,6 +154,8 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     created_at: Timestamp
     updated_at: Timestamp
     paused_at: Timestamp | None
+    paused_until: Timestamp | None
+    pause_reason: str
     next_slot_at: Timestamp | None
     next_fire_at: Timestamp | None
     last_run: RunView | None
@@ -192,6 +204,8 @@ def show_job(job: Job, last_run: Run | None = None) -> JobView:
         created_at=timestamp(job.created_at),
         updated_at=timestamp(job.updated_at),
         paused_at=timestamp(job.paused_at),
+        paused_until=timestamp(job.resumes_at),
+        pause_reason=job.pause_reason,
         next_slot_at=timestamp(job.next_slot_at),
         next_fire_at=timestamp(job.next_fire_at),
         last_run=None if last_run is None else show_run(last_run, job),

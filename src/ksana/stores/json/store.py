@@ -149,6 +149,9 @@ class JsonStore:
     async def next_fire_at(self) -> datetime | None:
         return reading.next_fire_at(self._tables)
 
+    async def pauses(self, limit: int) -> list[tuple[int, datetime]]:
+        return reading.pauses(self._tables, limit)
+
     async def next_due_at(self, queues: Sequence[str]) -> datetime | None:
         return reading.next_due_at(self._tables, queues)
 

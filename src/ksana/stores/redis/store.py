@@ -128,6 +128,9 @@ class RedisStore:
     async def next_fire_at(self) -> datetime | None:
         return await reading.next_fire_at(self._link)
 
+    async def pauses(self, limit: int) -> list[tuple[int, datetime]]:
+        return await reading.pauses(self._link, limit)
+
     async def next_due_at(self, queues: Sequence[str]) -> datetime | None:
         return await reading.next_due_at(self._link, queues)
 

@@ -73,6 +73,9 @@ MOVE_CURSORS = Statement(
 NEXT_FIRE = Statement(
     "SELECT next_fire_at FROM ksana_cursors WHERE next_fire_at IS NOT NULL ORDER BY next_fire_at LIMIT 1"
 )
+PAUSES = Statement(
+    "SELECT id, resumes_at FROM ksana_jobs WHERE resumes_at IS NOT NULL ORDER BY resumes_at, id LIMIT :limit"
+)
 ACTIVE_RUNS = Statement(
     "SELECT job_id, COUNT(*) FROM ksana_runs {by_live} WHERE job_id IN (:ids*) AND ended_at IS NULL"
     " AND made_by <> 'apart' GROUP BY job_id"

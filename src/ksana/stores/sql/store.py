@@ -138,6 +138,9 @@ class SqlStore:
     async def next_fire_at(self) -> datetime | None:
         return await self._read(reading.next_fire_at)
 
+    async def pauses(self, limit: int) -> list[tuple[int, datetime]]:
+        return await self._read(lambda tx: reading.pauses(tx, limit))
+
     async def next_due_at(self, queues: Sequence[str]) -> datetime | None:
         return await self._read(lambda tx: reading.next_due_at(tx, queues))
 

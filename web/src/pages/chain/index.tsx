@@ -9,9 +9,10 @@ import { useResource } from '../../lib/resource';
 import { href, navigate, param, setQuery } from '../../lib/router';
 import type { Job, Run } from '../../lib/types';
 import { Act } from '../../ui/act';
-import { Card, Chip, Menu, PageHead, Tabs } from '../../ui/controls';
+import { Card, Menu, PageHead, Tabs } from '../../ui/controls';
 import { Empty, Pending } from '../../ui/feedback';
 import { Instant } from '../../ui/instant';
+import { Paused } from '../../ui/paused';
 import { JsonDialog } from '../../ui/json_dialog';
 import { ScheduleText, zoneOf } from '../../ui/schedule';
 import { EditChain, NewChain } from './editor';
@@ -98,7 +99,7 @@ function Defined({ job, refresh, set, trail }: Props) {
     <>
       <PageHead title={job.name} trail={trail} side={side}>
         <div class="meta">
-          {!job.enabled && <Chip text={t('state.paused')} tone="warn" />}
+          <Paused job={job} />
           <span>{t('chain.version', { n: job.version })}</span>
           <ScheduleText job={job} />
           {job.next_fire_at && (

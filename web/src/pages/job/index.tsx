@@ -9,9 +9,10 @@ import { href, navigate, param, setQuery } from '../../lib/router';
 import type { Job } from '../../lib/types';
 import { useCommands } from '../../shell/palette';
 import { Act } from '../../ui/act';
-import { Chip, Menu, PageHead, Tabs } from '../../ui/controls';
+import { Menu, PageHead, Tabs } from '../../ui/controls';
 import { Pending } from '../../ui/feedback';
 import { Instant } from '../../ui/instant';
+import { Paused } from '../../ui/paused';
 import { ScheduleText, zoneOf } from '../../ui/schedule';
 import { Activity } from './activity';
 import { Backfill } from './backfill';
@@ -94,7 +95,7 @@ function Shown({ job, refresh, set }: ShownProps) {
         }
       >
         <div class="meta">
-          {!job.enabled && <Chip text={t('state.paused')} tone="warn" />}
+          <Paused job={job} />
           <span>{word('kind', job.target.kind)}</span>
           <ScheduleText job={job} />
           {job.next_fire_at && (

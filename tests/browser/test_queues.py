@@ -77,3 +77,17 @@ async def test_a_queue_is_purged_once_its_name_is_typed(node: Node, visiting: Vi
     _, queues = await node.call("GET", "/api/v2/queues")
     [left] = [one for one in queues["items"] if one["queue"] == "spilled"]
     assert (left["queued"], left["dead_letters"]) == (0, 1)
+
+
+async def test_a_node_is_drained_and_says_so(node: Node, visiting: Visiting) -> None:
+    visit = await visiting(node)
+    page = await visit.go("system")
+    nodes = page.get_by_role("table", name="Nodes")
+    await visit.button("Drain", nodes).click()
+    asked = page.get_by_role("dialog", name=re.compile("^Drain"))
+    await visit.button("Drain", asked).click()
+    await expect(nodes).to_contain_text("drained")
+    await visit.button("Resume", nodes).click()
+    await expect(nodes).not_to_contain_text("drained")
+    _, [found] = await node.call("GET", "/api/v2/nodes")
+    assert found["draining"] is False

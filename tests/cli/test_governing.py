@@ -93,3 +93,13 @@ def test_nodes_and_those_who_hold_items_are_listed(asked: Ksana) -> None:
     [holder] = [one for one in found if one["name"] == "somebody"]
     assert (holder["kind"], holder["queue"], holder["items"]) == ("worker", "held/here", 1)
     assert holder["until"] is not None
+
+
+def test_a_node_drains_and_works_again(asked: Ksana) -> None:
+    node = json.loads(asked("workers", "list", "--json").out.splitlines()[0])
+    told = value(asked, "workers", "drain", node["name"], "--reason", "new kernel")
+    assert told["draining"] is True
+    listed = json.loads(asked("workers", "list", "--json").out.splitlines()[0])
+    assert (listed["state"], listed["items"]) == ("drained", 0)
+    assert value(asked, "workers", "drain", str(told["id"]), "--undo")["draining"] is False
+    assert asked("workers", "drain", "nobody").code == 3

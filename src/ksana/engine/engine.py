@@ -36,9 +36,11 @@ from ksana.engine.keeper import Keeper, Upkeep
 from ksana.engine.lineage import Lineage
 from ksana.engine.lookout import Lookout
 from ksana.engine.loops import StoreHealth, ended
+from ksana.engine.node_verbs import NodeVerbs
 from ksana.engine.operations import Operation, Operations
 from ksana.engine.planner import Planner
 from ksana.engine.queue_verbs import QueueVerbs
+from ksana.engine.queue_worker import QueueWorker
 from ksana.engine.reaper import Reaper
 from ksana.engine.recording import Recorder
 from ksana.engine.resumer import Resumer
@@ -141,6 +143,9 @@ class Engine:
         )
         self.queue = QueueVerbs(store, self.clock, self._run_ids, observers, self._alarm, self.auditor, recorder)
         self.governor = Governor(store, self.clock, self.auditor, self.queue.tell_all)
+        self.nodes = NodeVerbs(store, recorder)
+        self.workers: list[QueueWorker] = []
+        """Those who work for queues beside this node, and rest when it drains."""
         self.node: NodeInfo | None = None
 
     async def join(self) -> None:
@@ -182,6 +187,7 @@ class Engine:
             poll=options.poll,
             watch=ClockWatch(self._ticks),
             on_clock_jump=self._on_clock_jump,
+            on_drain=self._on_drain,
         )
 
     def _make_runner(self, node: NodeInfo, identity: int) -> Runner:
@@ -298,6 +304,11 @@ class Engine:
     def _let_go(self, run_id: int, epoch: int) -> None:
         if self.node is not None:
             self.runner.let_go(run_id, epoch)
+
+    def _on_drain(self, is_draining: bool) -> None:
+        self.runner.drain(is_draining)
+        for worker in self.workers:
+            worker.drain(is_draining)
 
     def _on_clock_jump(self) -> None:
         self.reaper.be_patient()

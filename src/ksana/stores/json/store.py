@@ -270,6 +270,9 @@ class JsonStore:
     async def beat(self, node_id: int, now: datetime, lease: timedelta) -> Heartbeat:
         return await self._write(lambda tx: nodes.beat(tx, node_id, now, lease))
 
+    async def set_draining(self, node_id: int, is_draining: bool) -> bool:
+        return await self._write(lambda tx: nodes.set_draining(tx, node_id, is_draining))
+
     async def leave(self, node_id: int) -> None:
         await self._write(lambda tx: nodes.leave(tx, node_id))
 

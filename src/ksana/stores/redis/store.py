@@ -250,6 +250,9 @@ class RedisStore:
     async def beat(self, node_id: int, now: datetime, lease: timedelta) -> Heartbeat:
         return await nodes.beat(self._link, node_id, now, lease)
 
+    async def set_draining(self, node_id: int, is_draining: bool) -> bool:
+        return await nodes.set_draining(self._link, node_id, is_draining)
+
     async def leave(self, node_id: int) -> None:
         await nodes.leave(self._link, node_id)
 

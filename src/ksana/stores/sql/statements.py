@@ -267,7 +267,9 @@ ADD_NODE = Statement(
 )
 EXTEND_LEASE = Statement("UPDATE ksana_nodes SET lease_until = :until WHERE id = :id")
 DROP_NODE = Statement("DELETE FROM ksana_nodes WHERE id = :id")
-ALL_NODES = Statement("SELECT id, name, started_at, lease_until FROM ksana_nodes ORDER BY id")
+ALL_NODES = Statement("SELECT id, name, started_at, lease_until, draining FROM ksana_nodes ORDER BY id")
+IS_DRAINING = Statement("SELECT draining FROM ksana_nodes WHERE id = :id")
+SET_DRAINING = Statement("UPDATE ksana_nodes SET draining = :draining WHERE id = :id")
 TAKEN_RUNS = Statement("SELECT run_id, epoch FROM ksana_taken WHERE node_id = :node_id")
 FORGET_TAKEN = Statement("DELETE FROM ksana_taken WHERE node_id = :node_id")
 FORGET_HEARD = Statement(

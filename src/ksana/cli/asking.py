@@ -61,11 +61,16 @@ def connected(url: str | None, key: str | None, retries: int = _RETRIES) -> Clie
 
 def confirmed(out: Out, is_yes: bool, question: str) -> None:
     """Ask before something is lost. Who cannot be asked has to say --yes."""
-    if is_yes:
-        return
-    _refuse_if_alone(question)
-    if not click.confirm(question, err=True):
+    if not agreed(is_yes, question):
         _leave(out)
+
+
+def agreed(is_yes: bool, question: str) -> bool:
+    """Whether somebody wants it, for what can be left out."""
+    if is_yes:
+        return True
+    _refuse_if_alone(question)
+    return click.confirm(question, err=True)
 
 
 def confirmed_by_name(out: Out, is_yes: bool, question: str, name: str) -> None:

@@ -166,7 +166,7 @@ async def test_a_key_lets_in_and_one_that_may_only_look_offers_nothing_to_do(
 
 ACTS = re.compile(
     "^(New|Create|Save|Run (now|again|with)|Start$|Start with|Pause|Resume|Retry|Cancel|Stop|Complete|Restore|Enqueue|"
-    "Redrive|Delete|Actions)"
+    "Redrive|Purge|Drain|Delete|Actions)"
 )
 
 

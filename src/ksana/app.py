@@ -181,6 +181,7 @@ class Program:
             for name in (options.queues if self._functions else ())
             if name not in handled
         ]
+        engine.workers += workers
         async with self.handling(engine), at_work(workers, options.grace):
             yield
 
@@ -196,6 +197,7 @@ class Program:
             holder=engine.options.name,
             retry=job_defaults(self.settings).retry,
         )
+        engine.workers += workers.workers
         async with workers.at_work(engine.options.grace):
             yield
 

@@ -75,3 +75,42 @@ async def test_many_jobs_are_paused_at_once_with_progress(node: Node, visiting: 
     assert paused["total"] == 12
     _, told = await node.call("GET", f"/api/v2/audit?subject=job&subject_id={paused['items'][0]['id']}")
     assert told["items"][0]["reason"] == "moving house"
+
+
+async def test_a_cron_expression_is_said_in_words_with_its_zone_in_the_language_of_the_console(
+    node: Node, visiting: Visiting
+) -> None:
+    schedule = {"kind": "cron", "expr": "30 9 * * 1-5", "timezone": "Asia/Shanghai"}
+    body = {"name": "worded", "target": {"kind": "noop"}, "schedule": schedule}
+    assert (await node.call("POST", "/api/v2/jobs", body))[0] == 201
+    for locale, words in (
+        ("en-GB", "At 09:30 from Monday through Friday (Asia/Shanghai)"),
+        ("zh-CN", "每周一至周五 09:30（上海时间）"),
+    ):
+        visit = await visiting(node, locale=locale)
+        page = await visit.go("jobs?name=worded")
+        row = page.get_by_role("row").filter(has_text="worded")
+        await expect(row).to_contain_text("30 9 * * 1-5")
+        await expect(row).to_contain_text(words)
+
+
+async def test_a_job_is_paused_until_an_instant_and_says_so(node: Node, visiting: Visiting) -> None:
+    schedule = {"kind": "cron", "expr": "0 9 * * *", "timezone": "Asia/Shanghai"}
+    body = {"name": "napping", "target": {"kind": "noop"}, "schedule": schedule}
+    _, made = await node.call("POST", "/api/v2/jobs", body)
+    visit = await visiting(node)
+    page = await visit.go(f"jobs/{made['id']}")
+    await visit.button("Pause").click()
+    asked = page.get_by_role("dialog", name="Pause “napping”?")
+    await asked.get_by_label("Reason").fill("moving house")
+    await asked.get_by_label("Until").fill("2999-01-01T08:00:00+08:00")
+    await visit.button("Pause", asked).click()
+    await expect(page.locator(".meta")).to_contain_text("until 2999-01-01 00:00:00 UTC")
+    await expect(page.locator(".meta")).to_contain_text("moving house")
+    await visit.link("Jobs").first.click()
+    row = page.get_by_role("row").filter(has_text="napping")
+    await expect(row).to_contain_text("until 2999-01-01 00:00:00 UTC")
+    _, paused = await node.call("GET", f"/api/v2/jobs/{made['id']}")
+    assert (paused["paused_until"], paused["pause_reason"]) == ("2999-01-01T00:00:00.000Z", "moving house")
+    await node.call("POST", f"/api/v2/jobs/{made['id']}/pause", {"until": "1s"})
+    await expect(row.get_by_text("paused")).to_have_count(0)

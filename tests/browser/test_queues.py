@@ -55,3 +55,39 @@ async def test_an_item_is_enqueued_by_hand_and_its_queue_paused(node: Node, visi
     await expect(queue).to_contain_text("the gateway is down")
     _, seen = await node.call("GET", "/api/v2/queues")
     assert [each["paused"] for each in seen["items"] if each["queue"] == "sms"] == [True]
+
+
+async def test_a_queue_is_purged_once_its_name_is_typed(node: Node, visiting: Visiting) -> None:
+    await bury(node, "spilled", "ann@a.test")
+    items = [{"queue": "spilled", "payload": {"to": number}} for number in range(3)]
+    await node.call("POST", "/scheduler/jobs/batch", {"jobs": items})
+    visit = await visiting(node)
+    page = await visit.go("queues")
+    await visit.button("Actions for spilled").click()
+    await page.get_by_role("menuitem", name="Purge…").click()
+    asked = page.get_by_role("dialog", name="Purge “spilled”")
+    await expect(asked).to_contain_text("3 items would be canceled for good.")
+    await expect(visit.button("Purge 3", asked)).to_be_disabled()
+    await asked.get_by_label("dead letters, too").check()
+    await expect(asked).to_contain_text("4 items would be canceled for good.")
+    await asked.get_by_label("dead letters, too").uncheck()
+    await asked.get_by_label("Type spilled to go on").fill("spilled")
+    await visit.button("Purge 3", asked).click()
+    await expect(page.get_by_text("Purge: 3 of 3")).to_be_visible()
+    _, queues = await node.call("GET", "/api/v2/queues")
+    [left] = [one for one in queues["items"] if one["queue"] == "spilled"]
+    assert (left["queued"], left["dead_letters"]) == (0, 1)
+
+
+async def test_a_node_is_drained_and_says_so(node: Node, visiting: Visiting) -> None:
+    visit = await visiting(node)
+    page = await visit.go("system")
+    nodes = page.get_by_role("table", name="Nodes")
+    await visit.button("Drain", nodes).click()
+    asked = page.get_by_role("dialog", name=re.compile("^Drain"))
+    await visit.button("Drain", asked).click()
+    await expect(nodes).to_contain_text("drained")
+    await visit.button("Resume", nodes).click()
+    await expect(nodes).not_to_contain_text("drained")
+    _, [found] = await node.call("GET", "/api/v2/nodes")
+    assert found["draining"] is False

@@ -10,6 +10,7 @@ from playwright.async_api import Page, expect
 
 from ksana.domain.keys import Scope
 from tests.browser.conftest import Visiting
+from tests.browser.visits import Visit
 from tests.cli.nodes import Node, command, serving
 from tests.kit.sink import Sink
 
@@ -148,7 +149,7 @@ async def test_a_key_lets_in_and_one_that_may_only_look_offers_nothing_to_do(
         await expect(asked).to_have_count(0)
         await expect(page.get_by_text("read-only")).to_be_visible()
         for name in ("Run now", "Pause"):
-            await expect(visit.button(name)).to_be_disabled()
+            await expect(visit.button(name)).to_have_count(0)
         await visit.link("Jobs").first.click()
         await expect(page.get_by_role("row", name=re.compile("guarded"))).to_be_visible()
         await expect(visit.link("New job")).to_have_count(0)
@@ -161,6 +162,56 @@ async def test_a_key_lets_in_and_one_that_may_only_look_offers_nothing_to_do(
         await expect(page.get_by_text("live", exact=True)).to_be_visible()
         assert not [url for url in visit.requests if "ksk_" in url]
         await visit.close()
+
+
+ACTS = re.compile(
+    "^(New|Create|Save|Run (now|again|with)|Start$|Start with|Pause|Resume|Retry|Cancel|Stop|Complete|Restore|Enqueue|"
+    "Redrive|Purge|Drain|Delete|Actions)"
+)
+
+
+async def test_a_key_that_may_only_look_finds_nothing_to_do_on_any_page(tmp_path: Path, visiting: Visiting) -> None:
+    looks = [f"--scope={scope}" for scope in Scope if scope.endswith(":read")]
+    looking, acting = await key(tmp_path, "looker", *looks), {"X-API-Key": await key(tmp_path, "boss")}
+    async with serving(tmp_path) as node:
+        visit = await visiting(node)
+        visit.forgives("status of 401")
+        page = await visit.go("jobs")
+        asked = page.get_by_role("dialog", name="API key needed")
+        await asked.get_by_label("API key").fill(looking)
+        await page.keyboard.press("Enter")
+        await expect(asked).to_have_count(0)
+        # Where there is nothing yet, somebody who may would be invited to make something.
+        for path in ("jobs", "chains", ""):
+            await finds_nothing_to_do(visit, path)
+        nodes = {"nodes": [{"id": "one", "type": "fail"}]}
+        for name, target in (("plain", {"kind": "fail"}), ("linked", {"kind": "chain", "config": nodes})):
+            _, made = await node.call("POST", "/api/v2/jobs", {"name": name, "target": target}, acting)
+            await node.call("POST", f"/api/v2/jobs/{made['id']}/runs", {}, acting)
+        item = {"queue": "mail", "type": "welcome", "payload": {}}
+        assert (await node.call("POST", "/scheduler/jobs", item, acting))[0] in (200, 201)
+        await visit.go("runs?range=all")
+        await expect(page.get_by_role("row").filter(has_text="failed")).to_have_count(2)
+        tabs = ("", "?tab=runs", "?tab=fires", "?tab=definition", "?tab=versions", "?tab=activity")
+        paths = ["", "jobs", "jobs/new", "runs?range=all", "runs/1", "chains", "chains/2", "chains/2?tab=definition"]
+        paths += ["chains/2/runs/2?node=one", "queues", "queues?show=dead", "queues?show=objects", "system"]
+        for path in [*paths, *(f"jobs/1{tab}" for tab in tabs)]:
+            await finds_nothing_to_do(visit, path)
+        await visit.go("jobs")
+        await page.keyboard.press("Control+k")
+        await expect(page.get_by_role("listbox").get_by_role("option", name="Chains")).to_be_visible()
+        await expect(page.get_by_role("option", name="New job")).to_have_count(0)
+        await visit.close()
+
+
+async def finds_nothing_to_do(visit: Visit, path: str) -> None:
+    page = await visit.go(path)
+    await expect(page.get_by_text("read-only")).to_be_visible()
+    await expect(page.get_by_role("heading", level=1)).to_be_visible()
+    await expect(page.locator(".spinner")).to_have_count(0)
+    for role in ("button", "link"):
+        await expect(page.locator("main").get_by_role(role, name=ACTS)).to_have_count(0)
+    await expect(page.get_by_role("checkbox", name=re.compile("^Select"))).to_have_count(0)
 
 
 async def key(directory: Path, name: str, *scopes: str) -> str:

@@ -181,3 +181,18 @@ def test_anything_may_be_asked_and_a_refusal_is_printed(asked: Ksana) -> None:
     assert asked("health").out == "ok\n"
     assert json.loads(asked("health", "--ready", "--json").out)["ready"] is True
     assert asked("health", "--url", "http://127.0.0.1:1").code == 5
+
+
+def test_a_job_is_paused_until_an_instant_for_a_reason(asked: Ksana) -> None:
+    made(asked, "resting", "--target", "noop", "--every", "1h")
+    shown = asked(
+        "jobs", "pause", "resting", "--until", "2999-01-01T00:00:00Z", "--reason", "no need", "--tz", "UTC"
+    ).out
+    assert "paused until 2999-01-01 00:00:00" in shown
+    fields = asked("jobs", "show", "resting", "--tz", "UTC").out
+    assert "until\t2999-01-01 00:00:00" in fields
+    assert "reason\tno need\n" in fields
+    assert asked("jobs", "pause", "resting", "--until", "1999-01-01T00:00:00Z").code == 2
+    listed = json.loads(asked("jobs", "list", "--name", "resting", "--json").out)
+    assert listed["paused_until"] == "2999-01-01T00:00:00Z"
+    assert json.loads(asked("jobs", "resume", "resting", "--json").out)["paused_until"] is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import sqlite3
+import sys
 from collections.abc import Iterable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -12,13 +13,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import click
 import pytest
 
 from ksana.cli.checks import Check, local_checks, port_check, server_checks
 from ksana.config import Settings
 from ksana.stores.schema_checks import Schema, judged
 from ksana.stores.sql.migrate import known_migrations
-from tests.cli.conftest import Ksana
+from tests.cli.conftest import Ksana, Said
 from tests.kit.migrated import migrate
 from tests.services.databases import FreshDatabase, SharedDatabase
 
@@ -153,3 +155,48 @@ def test_the_command_asks_a_running_server(asked: Ksana) -> None:
     found = {check["name"]: check["level"] for check in map(json.loads, said.out.splitlines())}
     assert (found["server"], found["clock"], found["server: store"]) == ("ok", "ok", "ok")
     assert "server" not in asked("doctor", "--no-server", "-q").out.split()
+
+
+def test_what_can_be_mended_safely_is_mended_after_asking(ksana: Ksana, tmp_path: Path) -> None:
+    data = tmp_path / "a" / "data"
+    words = ("doctor", "--no-server", "--data-dir", str(data), "--json")
+    assert found_by(ksana(*words))["data directory"] == "warn"
+    alone = ksana(*words, "--fix")
+    assert alone.code == 2
+    assert f"Make {data}?" in alone.err
+    assert not data.exists()
+
+    made = ksana(*words, "--fix", "--yes")
+    assert f"made {data}" in made.err
+    assert (found_by(made)["data directory"], data.stat().st_mode & 0o777) == ("ok", 0o700)
+
+    path = data / "ksana.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE ksana_migrations (number INTEGER PRIMARY KEY, name TEXT, checksum TEXT)")
+        database.commit()
+    path.chmod(0o644)
+    assert found_by(ksana(*words))["file modes"] == "warn"
+    mended = ksana(*words, "--fix", "--yes")
+    assert "up to date" in mended.err
+    assert "from others" in mended.err
+    assert {found_by(mended)[name] for name in ("journal", "migrations", "file modes")} == {"ok"}
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert "nothing to mend" in ksana(*words, "--fix", "--yes").err
+
+
+def test_what_is_not_wanted_is_left_and_the_rest_is_mended(
+    ksana: Ksana, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "ksana.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE ksana_migrations (number INTEGER PRIMARY KEY, name TEXT, checksum TEXT)")
+    path.chmod(0o666)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    answers = iter(["n", "y"])
+    monkeypatch.setattr(click.termui, "visible_prompt_func", lambda text: next(answers))
+    found = found_by(ksana("doctor", "--no-server", "--data-dir", str(tmp_path), "--json", "--fix"))
+    assert (found["migrations"], found["file modes"]) == ("warn", "ok")
+
+
+def found_by(said: Said) -> dict[str, str]:
+    return {check["name"]: check["level"] for check in map(json.loads, said.out.splitlines())}

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from typing import Any
+
+import click
+import pytest
 
 from ksana import Client
 from tests.cli.conftest import Ksana
@@ -22,6 +26,31 @@ def test_a_queue_is_paused_and_resumed(asked: Ksana) -> None:
     assert "nothing is due" in asked("queue", "pull", "halted").err
     assert value(asked, "queue", "resume", "halted")["paused"] is False
     assert value(asked, "queue", "pull", "halted")["payload"] == 1
+
+
+def test_a_queue_is_purged_by_whoever_types_its_name(asked: Ksana, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(3):
+        asked("queue", "enqueue", "spill", str(number))
+    asked("queue", "pull", "spill", "-q")
+    plan = asked("queue", "purge", "spill", "--dry-run")
+    assert (plan.code, len(plan.out.splitlines())) == (0, 2)
+    assert "would purge 2 item(s); nothing was done" in plan.err
+    alone = asked("queue", "purge", "spill")
+    assert alone.code == 2
+    assert "Purge 2 item(s) of spill?" in alone.err
+
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    answers = iter(["spil", "spill"])
+    monkeypatch.setattr(click.termui, "visible_prompt_func", lambda text: next(answers))
+    wrong = asked("queue", "purge", "spill")
+    assert wrong.code == 1
+    assert "nothing was done" in wrong.err
+    done = asked("queue", "purge", "spill", "--reason", "wrong address", "--json")
+    assert (done.code, json.loads(done.out)["done"]) == (0, 2)
+    [held] = asked("queue", "items", "spill", "--status", "running", "-q").out.split()
+    assert value(asked, "queue", "purge", "spill", "--held", "--dead", "--yes")["done"] == 1
+    assert asked("queue", "ack", held).code == 4
+    assert "no item fits" in asked("queue", "purge", "spill", "--yes").err
 
 
 def test_limits_are_set_shown_and_lifted(asked: Ksana) -> None:
@@ -77,3 +106,13 @@ def test_what_dead_letters_of_a_queue_died_of_is_shown_however_much_died_elsewhe
                 k.queue.fail(item, f"{queue} {item.payload}")
     assert value(asked, "queue", "dead", "grave", "--by-error")["error"] == "grave 0"
     assert len(asked("queue", "dead", "graves", "--by-error", "--limit", "100").out.splitlines()) == 60
+
+
+def test_a_node_drains_and_works_again(asked: Ksana) -> None:
+    node = json.loads(asked("workers", "list", "--json").out.splitlines()[0])
+    told = value(asked, "workers", "drain", node["name"], "--reason", "new kernel")
+    assert told["draining"] is True
+    listed = json.loads(asked("workers", "list", "--json").out.splitlines()[0])
+    assert (listed["state"], listed["items"]) == ("drained", 0)
+    assert value(asked, "workers", "drain", str(told["id"]), "--undo")["draining"] is False
+    assert asked("workers", "drain", "nobody").code == 3

@@ -201,3 +201,27 @@ async def test_a_stop_while_the_store_is_away_does_not_raise(world: World) -> No
     await world.node("b")
     await world.advance("30s")
     assert ((await world.run(run.id)).state, world.sink.count) == (State.SUCCESS, 2)
+
+
+async def test_a_node_that_drains_ends_what_it_has_and_leaves_the_rest_to_others(world: World) -> None:
+    world.sink.replies(Reply(hangs=True))
+    held = await world.job(every="1h", timeout="2h")
+    await world.advance("1h")
+    [run] = await world.runs(held)
+    engine = world.main.engine
+    assert engine.node is not None
+    await engine.nodes.drain(engine.node.id)
+    job = await world.job(every="1m")
+    await world.advance("3m")
+    assert {one.state for one in await world.runs(job)} == {State.SCHEDULED}
+    await world.answer(run)
+    assert (await world.runs(held))[0].state is State.SUCCESS
+    other = await world.node("b")
+    await world.settle()
+    assert other.engine.node is not None
+    assert {one.state for one in await world.runs(job)} == {State.SUCCESS}
+
+    world.kill("b")
+    await engine.nodes.drain(engine.node.id, is_draining=False)
+    await world.advance("2m")
+    assert await world.states(job) == [State.SUCCESS] * 5

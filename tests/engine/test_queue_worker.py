@@ -218,3 +218,24 @@ async def test_a_store_that_is_away_is_waited_for(world: World) -> None:
             await world.pass_time("20s")
         await world.pass_time("5s")
         assert (await world.run(run_id)).state is State.SUCCESS
+
+
+async def test_one_whose_node_drains_pulls_nothing_more_until_that_is_undone(world: World) -> None:
+    done = asyncio.Event()
+    engine = world.main.engine
+
+    async def mail(item: dict[str, Any]) -> None:
+        done.set()
+
+    async with working(world, {"mail": mail}) as worker:
+        engine.workers.append(worker)
+        assert engine.node is not None
+        await engine.nodes.drain(engine.node.id)
+        await world.pass_time("2s")
+        item = await put(world, 1)
+        await world.pass_time("1m")
+        assert (await engine.queue.get(item)).state is State.SCHEDULED
+        await engine.nodes.drain(engine.node.id, is_draining=False)
+        await world.pass_time("2s")
+        async with asyncio.timeout(10):
+            await done.wait()

@@ -280,6 +280,7 @@ class World:
         now = self.now
         instants = [
             await self.store.next_fire_at(),
+            *(until for _, until in await self.store.pauses(1)),
             await self.store.next_due_at(sorted({q for node in self.live for q in node.engine.options.queues})),
             self.clock.next_wake_at,
             *(now + pause for pause in self._pauses if pause < _POLL),
@@ -320,6 +321,7 @@ class World:
                 if not node.engine.health.available:
                     self._pauses.append(pause)
             for node in self.live:
+                self._pauses.append(await node.engine.resumer.attend())
                 self._pauses.append(await node.engine.planner.attend())
                 await node.engine.runner.run_once()
                 self._pauses.append(await node.engine.reaper.attend())
@@ -405,8 +407,8 @@ class World:
         await self.settle()
         return changed
 
-    async def pause(self, job: Job) -> Job:
-        return await self.main.engine.jobs.pause(job.id)
+    async def pause(self, job: Job, **said: Any) -> Job:
+        return await self.main.engine.jobs.pause(job.id, **said)
 
     async def resume(self, job: Job) -> Job:
         resumed = await self.main.engine.jobs.resume(job.id)

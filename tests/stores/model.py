@@ -405,7 +405,8 @@ class ModelStore:
         alive = node_id in self._nodes
         if alive:
             self._nodes[node_id] = _replace(self._nodes[node_id], lease_until=now + lease)
-        return Heartbeat(alive, sorted(self._taken.pop(node_id, set())))
+        draining = alive and self._nodes[node_id].draining
+        return Heartbeat(alive, sorted(self._taken.pop(node_id, set())), draining)
 
     async def leave(self, node_id: int) -> None:
         self._nodes.pop(node_id, None)

@@ -61,6 +61,7 @@ SAID: list[dict[str, Any]] = [
     {"retry": Retry(7, RetryStrategy.EXPONENTIAL, timedelta(seconds=0.25), 1.5, HOUR)},
     {"overlap": Overlap(OverlapRule.SKIP, 3), "misfire": Misfire(MisfireRule.CATCH_UP, 9)},
     {"timeouts": Timeouts(SECOND, 2 * SECOND, 3 * SECOND), "deleted_at": NOW, "paused_at": NOW, "version": 12},
+    {"enabled": False, "paused_at": NOW, "paused_until": NOW + HOUR, "pause_reason": "搬家 'til then"},
     {"name": "Größe 任务 🚀 'quoted\" \\ %s %% _"},
     {"target": TargetSpec("http", {"url": "http://x/?a=%20", "deep": {"list": [1, 2.5, None, True, "é🚀\0"]}})},
 ]
@@ -72,6 +73,24 @@ async def test_a_job_comes_back_as_it_was_stored(store: Store) -> None:
         await store.add_jobs([job])
     for job in jobs:
         assert await store.get_jobs([job.id]) == [job]
+
+
+async def test_pauses_that_end_are_found_by_their_end(store: Store) -> None:
+    def paused(id: int, hours: int, **said: Any) -> Job:
+        return a_job(id, **{"enabled": False, "paused_at": NOW, "paused_until": NOW + hours * HOUR} | said)
+
+    assert await store.pauses(10) == []
+    late, early, soon = paused(1, 3), paused(2, 1), paused(3, 2)
+    others = [a_job(4), a_job(5, enabled=False, paused_at=NOW), paused(6, 1, deleted_at=NOW)]
+    await store.add_jobs([late, early, soon, *others])
+    assert await store.pauses(10) == [(2, NOW + HOUR), (3, NOW + 2 * HOUR), (1, NOW + 3 * HOUR)]
+    assert await store.pauses(1) == [(2, NOW + HOUR)]
+
+    resumed = changed(early, enabled=True, paused_at=None, paused_until=None)
+    later, gone = changed(soon, paused_until=NOW + 4 * HOUR), changed(late, deleted_at=NOW)
+    await store.change_jobs([change(resumed), change(later), change(gone)])
+    assert await store.pauses(10) == [(3, NOW + 4 * HOUR)]
+    assert await get_job(store, 3) == later
 
 
 async def test_a_job_of_five_megabytes_comes_back_as_it_was_stored(store: Store) -> None:

@@ -37,6 +37,22 @@ async def test_a_beat_extends_the_lease(store: Store) -> None:
     assert (await store.nodes())[0].lease_until == NOW + SECOND + LEASE
 
 
+async def test_a_node_hears_with_its_beat_that_it_is_to_drain(store: Store) -> None:
+    node, other = await store.join("one", NOW, LEASE), await store.join("two", NOW, LEASE)
+    for _ in range(2):
+        assert await store.set_draining(node.id, True)
+    assert (await store.beat(node.id, NOW + SECOND, LEASE)).draining
+    assert not (await store.beat(other.id, NOW + SECOND, LEASE)).draining
+    assert [one.draining for one in await store.nodes()] == [True, False]
+    assert (await store.nodes())[0].lease_until == NOW + SECOND + LEASE
+    assert await store.set_draining(node.id, False)
+    assert not (await store.beat(node.id, NOW + 2 * SECOND, LEASE)).draining
+    await store.leave(node.id)
+    assert not await store.set_draining(node.id, True)
+    gone = await store.beat(node.id, NOW, LEASE)
+    assert (gone.alive, gone.draining) == (False, False)
+
+
 async def test_two_beats_at_the_same_instant_are_both_heard(store: Store) -> None:
     node = await store.join("node", NOW, LEASE)
     assert (await store.beat(node.id, NOW, LEASE)).alive

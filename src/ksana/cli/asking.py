@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
@@ -61,15 +61,37 @@ def connected(url: str | None, key: str | None, retries: int = _RETRIES) -> Clie
 
 def confirmed(out: Out, is_yes: bool, question: str) -> None:
     """Ask before something is lost. Who cannot be asked has to say --yes."""
-    import sys
+    if not agreed(is_yes, question):
+        _leave(out)
 
+
+def agreed(is_yes: bool, question: str) -> bool:
+    """Whether somebody wants it, for what can be left out."""
+    if is_yes:
+        return True
+    _refuse_if_alone(question)
+    return click.confirm(question, err=True)
+
+
+def confirmed_by_name(out: Out, is_yes: bool, question: str, name: str) -> None:
+    """The same for what cannot be undone: whoever means it types the name."""
     if is_yes:
         return
+    _refuse_if_alone(question)
+    if click.prompt(f"{question} Type {name} to have it done", default="", show_default=False, err=True) != name:
+        _leave(out)
+
+
+def _refuse_if_alone(question: str) -> None:
+    import sys
+
     if not sys.stdin.isatty():
         raise InvalidArgument.of("--yes", f"{question} Nobody can be asked here; say --yes to have it done.")
-    if not click.confirm(question, err=True):
-        out.say("nothing was done")
-        raise SystemExit(1)
+
+
+def _leave(out: Out) -> NoReturn:
+    out.say("nothing was done")
+    raise SystemExit(1)
 
 
 def _out(options: dict[str, Any]) -> Out:

@@ -51,39 +51,53 @@ def done_to(out: Out, items: Sequence[T], act: Callable[[T], object], name_of: C
 class Filtered:
     """An action on all jobs or runs that a filter finds; `noun` is what they are."""
 
-    def __init__(self, server: Client, out: Out, action: Action, noun: str, filter: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        server: Client,
+        out: Out,
+        action: Action,
+        noun: str,
+        filter: dict[str, Any],
+        *,
+        reason: str = "",
+        until: str | None = None,
+        listing: str = "",
+    ) -> None:
         self._server = server
         self._out = out
         self._action: Action = action
         self._noun = noun
+        self._said: dict[str, Any] = {"reason": reason, "until": until}
+        self._listing = listing or f"ksana {noun}s list"
         self._filter = {name: value for name, value in filter.items() if value not in (None, "", [])}
 
     def ask_and_carry_out(self, is_yes: bool, is_dry: bool) -> None:
         """Do it once somebody who was told how many has said yes, or only show what it would be done to."""
         if is_dry:
-            self._show_plan()
+            self.show_plan()
             return
-        if not is_yes and (total := self._plan().total):
+        if not is_yes and (total := self.plan().total):
             confirmed(self._out, is_yes, f"{self._action.title()} {total} {self._noun}(s)?")
         self.carry_out()
 
-    def _plan(self) -> Operation:
-        return self._server.operations.begin(self._action, filter=self._filter, dry_run=True)
+    def plan(self) -> Operation:
+        """What it would be done to."""
+        return self._server.operations.begin(self._action, filter=self._filter, **self._said, dry_run=True)
 
-    def _show_plan(self) -> None:
-        plan, out = self._plan(), self._out
+    def show_plan(self) -> None:
+        plan, out = self.plan(), self._out
         if out.as_json:
             out.json(plan)
         else:
             out.table(_subject_columns(out), plan.sample, lambda one: one.id)
         if plan.total > len(plan.sample):
             # Also to whoever wants ids only: these are not all of them.
-            click.echo(f"these are the first {len(plan.sample)}; `ksana {self._noun}s list` shows all", err=True)
+            click.echo(f"these are the first {len(plan.sample)}; `{self._listing}` shows all", err=True)
         out.say(f"would {self._action} {plan.total} {self._noun}(s); nothing was done")
 
-    def carry_out(self, sleep: Sleep = time.sleep) -> None:
+    def carry_out(self, sleep: Sleep = time.sleep) -> Operation:
         """Have the server do it, and stay until it is done. PartlyFailed unless it was done to all."""
-        begun = self._server.operations.begin(self._action, filter=self._filter)
+        begun = self._server.operations.begin(self._action, filter=self._filter, **self._said)
         if begun.total == 0:
             self._out.say(f"no {self._noun} fits")
         try:
@@ -100,6 +114,7 @@ class Filtered:
         if over.done < over.total:
             why = "could not be done" if over.state == "done" else "were not done: somebody called it off"
             raise PartlyFailed(f"{over.total - over.done} of {over.total} {why}")
+        return over
 
     def _followed(self, operation: Operation, sleep: Sleep) -> Operation:
         if operation.total <= _FEW or not sys.stderr.isatty():

@@ -1,6 +1,6 @@
 """What `ksana doctor` looks at. Each check says what it found and, if that is not well, the command that mends it.
 
-Nothing here writes: a doctor that migrates a store has treated more than was asked.
+Nothing here writes: a doctor that migrates a store has treated more than was asked. What `--fix` does is in mending.py.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 Level = Literal["ok", "warn", "bad"]
 
+DIRECTORY, MODES, JOURNAL, MIGRATIONS = "data directory", "file modes", "journal", "migrations"
+_OTHERS = 0o077
 _MOST_SKEW = timedelta(seconds=2)
 _OVER_A_WIRE = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "9p", "afs", "ceph"})
 _PORTS = {"postgresql": 5432, "postgres": 5432, "mysql": 3306, "redis": 6379, "rediss": 6379}
@@ -63,6 +65,7 @@ def local_checks(settings: Settings, mounts: Path = Path("/proc/self/mounts")) -
         directory = path if scheme == "json" else path.parent
         yield _writable(directory)
         yield _on_this_machine(directory, mounts)
+        yield _modes(store_files(settings))
         if scheme == "sqlite" and path.exists():
             yield from _sqlite(path)
     else:
@@ -130,9 +133,34 @@ def _writable(directory: Path) -> Check:
     there = directory
     while not there.exists():
         there = there.parent
-    if os.access(there, os.W_OK | os.X_OK):
-        return Check("data directory", "ok", f"{directory} can be written")
-    return Check("data directory", "bad", f"{there} cannot be written", f"chown $(id -u) {there}, or --data-dir")
+    if not os.access(there, os.W_OK | os.X_OK):
+        return Check(DIRECTORY, "bad", f"{there} cannot be written", f"chown $(id -u) {there}, or --data-dir")
+    if there != directory:
+        return Check(DIRECTORY, "warn", f"{directory} is not there yet", f"mkdir -p -m 700 {directory}")
+    return Check(DIRECTORY, "ok", f"{directory} can be written")
+
+
+def store_files(settings: Settings) -> list[Path]:
+    """The files of a store that is one, or a directory of some: payloads and the sums of keys are in there."""
+    scheme, _, rest = settings.storage.url.partition(":")
+    path = Path("/" + rest.lstrip("/"))
+    if scheme == "sqlite":
+        found = [path.with_name(path.name + end) for end in ("", "-wal", "-shm")]
+    else:
+        found = sorted(path.iterdir()) if scheme == "json" and path.is_dir() else []
+    return [file for file in found if file.is_file()]
+
+
+def is_open_to_others(file: Path) -> bool:
+    return bool(file.stat().st_mode & _OTHERS)
+
+
+def _modes(files: list[Path]) -> Check:
+    open_ones = [str(file) for file in files if is_open_to_others(file)]
+    if open_ones:
+        text = f"{', '.join(open_ones)} can be read by others on this machine"
+        return Check(MODES, "warn", text, f"chmod 600 {' '.join(open_ones)}")
+    return Check(MODES, "ok", "the files of the store are for their owner alone")
 
 
 def _on_this_machine(directory: Path, mounts: Path) -> Check:
@@ -160,18 +188,18 @@ def _sqlite(path: Path) -> Iterator[Check]:
         yield Check("store", "bad", f"{path} cannot be read: {error}", "ksana db migrate")
         return
     if mode != "wal":
-        yield Check("journal", "warn", f"{path} is in {mode} mode: readers wait for writers", "ksana db migrate")
+        yield Check(JOURNAL, "warn", f"{path} is in {mode} mode: readers wait for writers", "ksana db migrate")
     else:
-        yield Check("journal", "ok", f"{path} is in WAL mode")
+        yield Check(JOURNAL, "ok", f"{path} is in WAL mode")
     yield _migrations(schema)
 
 
 def _migrations(schema: Schema) -> Check:
     if schema.trouble:
-        return Check("migrations", "bad", schema.trouble, "mend storage.url, or install the Ksana of this store")
+        return Check(MIGRATIONS, "bad", schema.trouble, "mend storage.url, or install the Ksana of this store")
     if schema.missing:
-        return Check("migrations", "warn", f"{schema.missing} not applied yet", "ksana db migrate")
-    return Check("migrations", "ok", f"all {schema.known} are applied")
+        return Check(MIGRATIONS, "warn", f"{schema.missing} not applied yet", "ksana db migrate")
+    return Check(MIGRATIONS, "ok", f"all {schema.known} are applied")
 
 
 def _server_store(scheme: str, url: str) -> Iterator[Check]:

@@ -30,7 +30,7 @@ def migrate(config_path: Path | None, out: Out, **flags: Any) -> None:
     start_logging(settings)
     from ksana.config import mask_url
 
-    _migrate(settings)
+    migrate_store(settings)
     where = mask_url(settings.storage.url)
     if out.as_json:
         out.json({"store": where, "is_up_to_date": True})
@@ -78,14 +78,15 @@ def restore(file: Path, is_yes: bool, config_path: Path | None, out: Out, **flag
     put_back(file, store)
 
     # A backup may be older than this program.
-    _migrate(settings)
+    migrate_store(settings)
     if out.as_json:
         out.json({"store": str(store), "file": str(file)})
     else:
         click.echo(f"{store} is what {file} has")
 
 
-def _migrate(settings: Settings) -> None:
+def migrate_store(settings: Settings) -> None:
+    """Bring the schema of the store of these settings up to date."""
     import asyncio
 
     from ksana.app import store_of

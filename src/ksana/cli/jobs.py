@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -76,8 +76,10 @@ def show(job: str, server: Client, out: Out) -> None:
             ("description", found.description),
             ("target", f"{found.target.kind} {json_text(found.target.config)}"),
             ("schedule", schedule_text(found.schedule, out)),
-            ("words", _words(server, found, out)),
+            ("words", _words(found, out)),
             ("enabled", "yes" if found.enabled else f"no, paused {out.instant(found.paused_at)}".rstrip()),
+            ("until", out.instant(found.paused_until)),
+            ("reason", found.pause_reason),
             ("next", out.instant(found.next_fire_at)),
             ("last", "" if last is None else state_cell(last.state, out)),
             ("run", "" if last is None else str(last.id)),
@@ -100,14 +102,9 @@ def _retry_text(job: Job) -> str:
     return f"{retry.max_attempts} attempts in all, {retry.strategy} pauses from {retry.initial_delay} on"
 
 
-def _words(server: Client, job: Job, out: Out) -> str:
-    """The schedule as a sentence, from the server: it knows schedules of any kind."""
-    from ksana.client.results import Cron
-
-    if not isinstance(job.schedule, Cron):
-        return ""
-    words = server.schedules.preview(cron=job.schedule.expr, tz=job.schedule.timezone, count=1).words
-    return words.zh if out.language == "zh" else words.en
+def _words(job: Job, out: Out) -> str:
+    words = job.schedule_words
+    return "" if words is None else words.zh if out.language == "zh" else words.en
 
 
 def _is_filtered(names: tuple[str, ...], words: dict[str, Any]) -> bool:
@@ -130,30 +127,44 @@ def _named(server: Client, out: Out, names: tuple[str, ...], is_dry: bool, what:
     return []
 
 
-def _switch(verb: Literal["pause", "resume"], help: str) -> click.Command:
-    @click.command(verb, help=help)
-    @click.argument("names", metavar="[JOB]...", nargs=-1, shell_complete=job_names)
-    @filters
-    @DRY_RUN
-    @asked
-    def command(names: tuple[str, ...], is_dry: bool, server: Client, out: Out, **words: Any) -> None:
-        if _is_filtered(names, words):
-            # Only those it changes anything for; the others are as they should be.
-            many = Filtered(server, out, verb, "job", words | {"enabled": verb == "pause"})
-            many.ask_and_carry_out(True, is_dry)
-            return
+@jobs.command()
+@click.argument("names", metavar="[JOB]...", nargs=-1, shell_complete=job_names)
+@filters
+@click.option("--until", help="Resume by itself then: an RFC 3339 instant, or so long from now: 2h.")
+@click.option("--reason", default="", help="Why, for whoever looks at it later.")
+@DRY_RUN
+@asked
+def pause(
+    names: tuple[str, ...], until: str | None, reason: str, is_dry: bool, server: Client, out: Out, **words: Any
+) -> None:
+    """Pause jobs: plan no more slots and cancel what has not started."""
+    if _is_filtered(names, words):
+        # Only those it changes anything for; the others are as they should be.
+        many = Filtered(server, out, "pause", "job", words | {"enabled": True}, reason=reason, until=until)
+        many.ask_and_carry_out(True, is_dry)
+        return
 
-        def act(job: Job) -> None:
-            done = server.jobs.pause(job) if verb == "pause" else server.jobs.resume(job)
-            out.row(job_columns(out), done, lambda one: one.id)
+    def act(job: Job) -> None:
+        out.row(job_columns(out), server.jobs.pause(job, until=until, reason=reason), lambda one: one.id)
 
-        done_to(out, _named(server, out, names, is_dry, verb), act, lambda job: job.name)
-
-    return command
+    done_to(out, _named(server, out, names, is_dry, "pause"), act, lambda job: job.name)
 
 
-jobs.add_command(_switch("pause", "Pause jobs: plan no more slots and cancel what has not started."))
-jobs.add_command(_switch("resume", "Resume jobs, from their next slot on."))
+@jobs.command()
+@click.argument("names", metavar="[JOB]...", nargs=-1, shell_complete=job_names)
+@filters
+@DRY_RUN
+@asked
+def resume(names: tuple[str, ...], is_dry: bool, server: Client, out: Out, **words: Any) -> None:
+    """Resume jobs, from their next slot on."""
+    if _is_filtered(names, words):
+        Filtered(server, out, "resume", "job", words | {"enabled": False}).ask_and_carry_out(True, is_dry)
+        return
+
+    def act(job: Job) -> None:
+        out.row(job_columns(out), server.jobs.resume(job), lambda one: one.id)
+
+    done_to(out, _named(server, out, names, is_dry, "resume"), act, lambda job: job.name)
 
 
 @jobs.command("run")

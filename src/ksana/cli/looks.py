@@ -77,13 +77,18 @@ def first_line(text: str) -> str:
     return text.partition("\n")[0]
 
 
+def _paused(job: Job, out: Out) -> Cell:
+    until = "" if job.paused_until is None else f" until {out.instant(job.paused_until)}"
+    return Cell(f"paused{until}", "bright_black")
+
+
 def job_columns(out: Out) -> list[Column[Job]]:
     return [
         Column("id", lambda job: str(job.id)),
         Column("name", lambda job: Cell(job.name, "bold")),
         Column("kind", lambda job: job.target.kind),
         Column("schedule", lambda job: schedule_text(job.schedule, out)),
-        Column("next", lambda job: out.instant(job.next_fire_at) if job.enabled else Cell("paused", "bright_black")),
+        Column("next", lambda job: out.instant(job.next_fire_at) if job.enabled else _paused(job, out)),
         Column("last", lambda job: "" if job.last_run is None else state_cell(job.last_run.state, out)),
     ]
 

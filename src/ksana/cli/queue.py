@@ -15,6 +15,7 @@ from ksana.cli.jobs import DRY_RUN, YES
 from ksana.cli.looks import first_line, json_text, span_text
 from ksana.cli.output import Cell, Column, Out
 from ksana.cli.problems import PartlyFailed
+from ksana.cli.purging import purge
 from ksana.cli.values import json_of
 from ksana.domain.errors import InvalidArgument
 
@@ -28,7 +29,7 @@ _STYLES = {"succeeded": "green", "failed": "red", "dead_letter": "red", "running
 
 @click.group(cls=Nouns)
 def queue() -> None:
-    """See how queues stand; enqueue, pull, acknowledge and put back items; pause and limit queues."""
+    """See how queues stand; enqueue, pull, acknowledge and put back items; pause, limit and purge queues."""
 
 
 @queue.command()
@@ -210,7 +211,7 @@ def redrive(
         raise PartlyFailed(f"{failed} of {len(done.results)} could not be put back")
 
 
-for _command in (pause, resume, limit, objects, gate):
+for _command in (pause, resume, limit, purge, objects, gate):
     queue.add_command(_command)
 
 

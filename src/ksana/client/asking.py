@@ -147,6 +147,13 @@ def moment(said: Instant | timedelta | None, field: str) -> str | None:
     return (datetime.now(UTC) - ago).isoformat()
 
 
+def later(said: Instant | timedelta | None) -> str | None:
+    """An instant, or how long from now: `"2h"`, which the server counts by its own clock."""
+    if isinstance(said, timedelta):
+        return format_duration(said)
+    return instant_text(said) if isinstance(said, datetime) else said
+
+
 def seconds(span: Span | float, field: str) -> float:
     if isinstance(span, str):
         span = parse_duration(span, field)

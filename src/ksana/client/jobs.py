@@ -15,6 +15,7 @@ from ksana.client.asking import (
     Span,
     id_of,
     key_header,
+    later,
     moment,
     refuse_unknown,
     rules_of,
@@ -108,9 +109,12 @@ def change(
     )
 
 
-def pause(job: JobRef, *, version: int | None = None) -> Call[Job]:
-    """Plan no more slots and cancel what has not started."""
-    return _told(job, "pause", version)
+def pause(
+    job: JobRef, *, until: Instant | timedelta | None = None, reason: str = "", version: int | None = None
+) -> Call[Job]:
+    """Plan no more slots and cancel what has not started; `until` an instant, or for so long, if it is to end by
+    itself."""
+    return _told(job, "pause", version, {"until": later(until), "reason": reason or None})
 
 
 def resume(job: JobRef, *, version: int | None = None) -> Call[Job]:
@@ -176,11 +180,12 @@ def _one(job: JobRef) -> str:
     return f"{_PATH}/{id_of(job)}"
 
 
-def _told(job: JobRef, what: str, version: int | None) -> Call[Job]:
+def _told(job: JobRef, what: str, version: int | None, fields: Mapping[str, Any] | None = None) -> Call[Job]:
     return Call(
         method="POST",
         path=f"{_one(job)}/{what}",
         decode=_read,
+        body=json_body(fields or {}),
         headers=_if_match(version),
         repeat=_repeat(version),
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any, Final, Literal, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
-from ksana.client.asking import written
+from ksana.client.asking import Instant, later, written
 from ksana.client.calls import Call, Repeat, json_body
 from ksana.client.results import Operation
 from ksana.client.rooms import Room, Verb
@@ -16,7 +17,7 @@ from ksana.client.wires import Wire
 
 W = TypeVar("W", bound=Wire)
 
-Action = Literal["pause", "resume", "run", "delete", "tag", "cancel", "retry", "redrive"]
+Action = Literal["pause", "resume", "run", "delete", "tag", "cancel", "retry", "redrive", "purge"]
 OperationRef = str | Operation
 
 _PATH: Final = "/api/v2/operations"
@@ -30,18 +31,20 @@ def begin(
     filter: Mapping[str, Any] | None = None,
     tags: Sequence[str] | None = None,
     remove_tags: Sequence[str] | None = None,
+    until: Instant | timedelta | None = None,
     reason: str = "",
     rate: float | None = None,
     dry_run: bool = False,
 ) -> Call[Operation]:
-    """Do something to many jobs or runs: to these `ids`, or to all that a `filter` finds, `rate` of them a second. With
-    `dry_run` nothing is done, and the answer has the `total` and a `sample`."""
+    """Do something to many jobs or runs: to these `ids`, or to all that a `filter` finds, `rate` of them a second. A
+    pause may be `until` an instant. With `dry_run` nothing is done, and the answer has the `total` and a `sample`."""
     fields = {
         "action": action,
         "ids": None if ids is None else list(ids),
         "filter": None if filter is None else written(filter),
         "tags": None if tags is None else list(tags),
         "remove_tags": None if remove_tags is None else list(remove_tags),
+        "until": later(until),
         "reason": reason or None,
         "rate": rate,
         "dry_run": dry_run or None,

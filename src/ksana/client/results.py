@@ -144,6 +144,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     target: Target
     schedule: Once | Every | Cron | None
+    schedule_words: Words | None = None
     queue: str
     priority: PriorityName
     retry: Retry
@@ -157,6 +158,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     next_slot_at: datetime | None
     next_fire_at: datetime | None
     last_run: Run | None = None
+    paused_until: datetime | None = None
+    pause_reason: str = ""
 
 
 class Body(msgspec.Struct, frozen=True):

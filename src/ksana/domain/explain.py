@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta, tzinfo
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -15,7 +16,7 @@ from ksana.domain.schedules import CronSchedule, Every, Once, Schedule, compiled
 from ksana.domain.times import format_instant, zone
 from ksana.domain.words import Words
 
-__all__ = ["Explanation", "Fire", "Lint", "Words", "clock_note_of", "explain", "explain_schedule"]
+__all__ = ["Explanation", "Fire", "Lint", "Words", "clock_note_of", "explain", "explain_schedule", "words_of"]
 
 _SECOND: Final = timedelta(seconds=1)
 _UNITS: Final = (
@@ -69,14 +70,31 @@ def explain(expr: str, tz: tzinfo, from_at: datetime, n: int, zone_name: str = "
 
 def explain_schedule(schedule: Schedule) -> tuple[Words, list[Lint]]:
     """A schedule in words, and what of it surprises whenever one looks; of a cron expression `explain` tells more."""
+    return words_of(schedule), _lints_of(schedule)
+
+
+def words_of(schedule: Schedule) -> Words:
+    """A schedule in words; those of a cron expression end with its zone."""
     if isinstance(schedule, Once):
         at = format_instant(schedule.run_at, "seconds")
-        return Words(f"Once, at {at}", f"一次，于 {at}"), []
+        return Words(f"Once, at {at}", f"一次，于 {at}")
     if isinstance(schedule, Every):
-        return _every_words(schedule.every), _too_often(schedule.every)
-    cron = compiled(schedule.expr)
-    words = cron_words(cron.normalized, schedule.timezone)
-    return words, list(expression_lints(schedule.expr, cron))
+        return _every_words(schedule.every)
+    return _cron_words(schedule.expr, schedule.timezone)
+
+
+def _lints_of(schedule: Schedule) -> list[Lint]:
+    if isinstance(schedule, Once):
+        return []
+    if isinstance(schedule, Every):
+        return _too_often(schedule.every)
+    return list(expression_lints(schedule.expr, compiled(schedule.expr)))
+
+
+# A list of jobs says the words of each, and most of them are those of the last time.
+@lru_cache(maxsize=4096)
+def _cron_words(expr: str, zone_name: str) -> Words:
+    return cron_words(compiled(expr).normalized, zone_name)
 
 
 def clock_note_of(schedule: Schedule, slot: datetime) -> Words | None:

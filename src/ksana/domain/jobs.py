@@ -50,7 +50,8 @@ class Job(JobSpec, frozen=True, kw_only=True):
     """What to do, when, and how to behave, as it is stored.
 
     `next_slot_at` is the planned instant on the grid, `next_fire_at` the same with its jitter; both are None when
-    nothing more is planned. `awaits_callback` is what the target says of its config.
+    nothing more is planned. `awaits_callback` is what the target says of its config. A pause may have a reason, and an
+    instant at which it ends by itself.
     """
 
     id: int
@@ -58,6 +59,8 @@ class Job(JobSpec, frozen=True, kw_only=True):
     version: int = 1
     awaits_callback: bool = False
     paused_at: datetime | None = None
+    paused_until: datetime | None = None
+    pause_reason: str = ""
     created_at: datetime
     updated_at: datetime
     deleted_at: datetime | None = None
@@ -68,3 +71,8 @@ class Job(JobSpec, frozen=True, kw_only=True):
     def shown_id(self) -> str:
         """The id by which its surface knows the job."""
         return self.ref if self.ref and not self.unique_name else str(self.id)
+
+    @property
+    def resumes_at(self) -> datetime | None:
+        """When its pause ends by itself."""
+        return None if self.enabled or self.deleted_at is not None else self.paused_until

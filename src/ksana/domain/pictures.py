@@ -41,6 +41,7 @@ _EVENTS = {
     Event.COMPLETE: "somebody says that it is done",
     Event.RESUME: "what it was skipped for may come about after all",
     Event.REFUSE: "the object it is about must not be seen to any more",
+    Event.DISCARD: "somebody purges its queue, dead letters included",
 }
 
 _BORN = {

@@ -160,6 +160,10 @@ class Store(Protocol):
         """When the next job comes due."""
         ...
 
+    async def pauses(self, limit: int) -> list[tuple[int, datetime]]:
+        """Which jobs' pauses end by themselves, and when: the earliest so many, found without looking at the others."""
+        ...
+
     async def next_due_at(self, queues: Sequence[str]) -> datetime | None:
         """When the next claimable run of these queues comes due."""
         ...
@@ -335,6 +339,10 @@ class Store(Protocol):
     async def beat(self, node_id: int, now: datetime, lease: timedelta) -> Heartbeat:
         """Extend a node's lease, even a lapsed one: what was taken from it meanwhile is fenced run by run. A node that
         was forgotten is told it is not alive."""
+        ...
+
+    async def set_draining(self, node_id: int, is_draining: bool) -> bool:
+        """Have a node hear with its next beats whether it is to drain; answer whether there is such a node."""
         ...
 
     async def leave(self, node_id: int) -> None: ...

@@ -49,6 +49,7 @@ class Event(StrEnum):
     COMPLETE = "complete"
     RESUME = "resume"
     REFUSE = "refuse"
+    DISCARD = "discard"
 
 
 class Reason(StrEnum):
@@ -137,6 +138,8 @@ TABLE: dict[tuple[State, Event], State] = {
     (State.TIMEOUT, Event.COMPLETE): State.SUCCESS,
     (State.CANCELED, Event.COMPLETE): State.SUCCESS,
     (State.DEAD_LETTER, Event.COMPLETE): State.SUCCESS,
+    # Nobody wants it any more.
+    (State.DEAD_LETTER, Event.DISCARD): State.CANCELED,
     # One that is to be tried again, and has to wait for what it needs or for room.
     (State.FAILED, Event.RESUME): State.WAITING,
     (State.TIMEOUT, Event.RESUME): State.WAITING,

@@ -1,1 +1,1 @@
-"""What happens by itself: planner, runner, reaper, keeper."""
+"""What happens by itself: planner, runner, reaper, keeper, resumer."""

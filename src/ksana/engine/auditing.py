@@ -15,7 +15,7 @@ from ksana.domain.moves import Move
 from ksana.domain.objects import GovernedObject
 from ksana.engine.draws import IdPool
 
-_SCHEDULER: Final = "scheduler"
+SCHEDULER: Final = "scheduler"
 OBJECT: Final = "object"
 QUEUE: Final = "queue"
 
@@ -78,7 +78,7 @@ class Auditor:
         """Why items were not handed out."""
         return [
             await self.entry(
-                Actor(_SCHEDULER, move.run.error),
+                Actor(SCHEDULER, move.run.error),
                 "decision_gate" if move.run.error == GATE_BLOCKED else "decision_budget",
                 OBJECT,
                 move.run.subject or "",

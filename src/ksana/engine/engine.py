@@ -36,11 +36,14 @@ from ksana.engine.keeper import Keeper, Upkeep
 from ksana.engine.lineage import Lineage
 from ksana.engine.lookout import Lookout
 from ksana.engine.loops import StoreHealth, ended
+from ksana.engine.node_verbs import NodeVerbs
 from ksana.engine.operations import Operation, Operations
 from ksana.engine.planner import Planner
 from ksana.engine.queue_verbs import QueueVerbs
+from ksana.engine.queue_worker import QueueWorker
 from ksana.engine.reaper import Reaper
 from ksana.engine.recording import Recorder
+from ksana.engine.resumer import Resumer
 from ksana.engine.run_verbs import RunVerbs
 from ksana.engine.runner import Runner
 from ksana.engine.steps import Steps
@@ -106,7 +109,15 @@ class Engine:
         self.auditor = Auditor(IdPool(store, "audit"))
         recorder = Recorder(store, self.clock, self.auditor)
         self.jobs = JobVerbs(
-            store, targets, self.clock, self._job_ids, SystemDraws(self._run_ids), observers, self.wake, recorder
+            store,
+            targets,
+            self.clock,
+            self._job_ids,
+            SystemDraws(self._run_ids),
+            observers,
+            self.wake,
+            recorder,
+            self._wake_resumer,
         )
         self._lineage = Lineage(store)
         self.runs = RunVerbs(
@@ -134,6 +145,9 @@ class Engine:
             store, self.clock, self._run_ids, observers, self._alarm, self.auditor, recorder, self.chains.go_on_above
         )
         self.governor = Governor(store, self.clock, self.auditor, self.queue.tell_all)
+        self.nodes = NodeVerbs(store, recorder)
+        self.workers: list[QueueWorker] = []
+        """Those who work for queues beside this node, and rest when it drains."""
         self.node: NodeInfo | None = None
 
     async def join(self) -> None:
@@ -162,6 +176,7 @@ class Engine:
         self.keeper = Keeper(
             store, clock, self.runner, self.health, upkeep=options.upkeep, poll=options.poll, alarm=self._alarm
         )
+        self.resumer = Resumer(store, clock, self.jobs, self.health)
         self.herald = Herald(store, clock, self.health, self._hooks, options.poll)
         self.heart = Heart(
             store,
@@ -174,6 +189,7 @@ class Engine:
             poll=options.poll,
             watch=ClockWatch(self._ticks),
             on_clock_jump=self._on_clock_jump,
+            on_drain=self._on_drain,
         )
 
     def _make_runner(self, node: NodeInfo, identity: int) -> Runner:
@@ -222,6 +238,7 @@ class Engine:
         if self.node is None:
             await self.join()
         duties = [self.heart.run(), self.planner.run(), self.runner.run(), self.reaper.run(), self.keeper.run()]
+        duties.append(self.resumer.run())
         if self._hooks:
             duties.append(self.herald.run())
         self._tasks = [asyncio.create_task(duty) for duty in duties]
@@ -236,6 +253,7 @@ class Engine:
         self.planner.stop()
         self.reaper.stop()
         self.keeper.stop()
+        self.resumer.stop()
         self.herald.stop()
         await self.runner.stop(self.options.grace)
         # The heart goes on meanwhile: what ran must not be taken away while its outcome is being stored.
@@ -272,6 +290,10 @@ class Engine:
             self.planner.wake()
             self.runner.wake_for_work()
 
+    def _wake_resumer(self) -> None:
+        if self.node is not None:
+            self.resumer.wake()
+
     def _wake_all(self) -> None:
         """The same, and there may be something to halt."""
         self.wake()
@@ -285,6 +307,12 @@ class Engine:
         if self.node is not None:
             self.runner.let_go(run_id, epoch)
 
+    def _on_drain(self, is_draining: bool) -> None:
+        self.runner.drain(is_draining)
+        for worker in self.workers:
+            worker.drain(is_draining)
+
     def _on_clock_jump(self) -> None:
         self.reaper.be_patient()
         self.wake()
+        self._wake_resumer()

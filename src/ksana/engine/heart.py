@@ -35,6 +35,7 @@ class Heart(Loop):
         poll: timedelta,
         watch: ClockWatch,
         on_clock_jump: Callable[[], None],
+        on_drain: Callable[[bool], None],
     ) -> None:
         super().__init__(clock, health, poll)
         self._store = store
@@ -46,6 +47,7 @@ class Heart(Loop):
         self._beat_at = node.started_at + self._interval
         self._watch = watch
         self._on_clock_jump = on_clock_jump
+        self._on_drain = on_drain
 
     async def run_once(self) -> datetime | None:
         now = self._clock.now()
@@ -72,6 +74,7 @@ class Heart(Loop):
             raise
         for run_id, epoch in heard.taken:
             self._runner.let_go(run_id, epoch)
+        self._on_drain(heard.draining)
         if not heard.alive:
             # The node was silent so long that it was forgotten. What it held has been taken back run by run.
             self._node = await self._store.join(self._node.name, now, self._lease)

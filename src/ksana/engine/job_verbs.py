@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -26,6 +26,7 @@ from ksana.engine.recording import Recorder
 _replace = msgspec.structs.replace
 _SPEC_FIELDS = JobSpec.__struct_fields__
 _TRIES = 20
+_TICK = timedelta(microseconds=1)
 
 
 class JobVerbs:
@@ -41,6 +42,7 @@ class JobVerbs:
         observers: Sequence[Observer],
         wake: Callable[[], None],
         recorder: Recorder,
+        pause_ends: Callable[[], None] = lambda: None,
     ) -> None:
         self._store = store
         self._targets = targets
@@ -50,6 +52,7 @@ class JobVerbs:
         self._observers = observers
         self._wake = wake
         self._recorder = recorder
+        self._pause_ends = pause_ends
         self._changing: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
     async def create(
@@ -151,24 +154,57 @@ class JobVerbs:
 
         return await self._apply("job.change", job_id, changed, version)
 
-    async def pause(self, job_id: int, version: int | None = None) -> Job:
-        """Plan no more slots and cancel what has not started. Pausing a paused job changes nothing."""
-        return await self._apply("job.pause", job_id, lambda job, now: self._switched(job, job, False, now), version)
+    async def pause(
+        self, job_id: int, version: int | None = None, *, until: datetime | None = None, reason: str = ""
+    ) -> Job:
+        """Plan no more slots and cancel what has not started. With `until` the pause ends by itself then. Of a paused
+        job only that changes: until when, and why."""
+
+        def paused(job: Job, now: datetime) -> JobChange:
+            if until is not None and until <= now:
+                raise InvalidArgument.of("until", "has passed; name an instant to come")
+            change = self._switched(job, job, False, now)
+            said = _replace(change.job, paused_until=until, pause_reason=reason or change.job.pause_reason)
+            return _replace(change, job=said)
+
+        job = await self._apply("job.pause", job_id, paused, version)
+        if until is not None:
+            self._pause_ends()
+        return job
 
     async def resume(self, job_id: int, version: int | None = None) -> Job:
         """Plan from the next slot on; what the pause left out is recorded as one gap, and a `once` as missed."""
         return await self._apply("job.resume", job_id, lambda job, now: self._switched(job, job, True, now), version)
 
+    async def end_pause(self, job_id: int) -> Job:
+        """Resume a job whose pause has come to its end, as of then: what came due since is late and not left out, and
+        so its misfire rule decides about it."""
+
+        def resumed(job: Job, now: datetime) -> JobChange:
+            until = job.resumes_at
+            if until is None or until > now:
+                return JobChange(version=job.version, job=job)
+            return self._switched(job, job, True, now, ended_at=until)
+
+        return await self._apply("job.resume", job_id, resumed, None)
+
     def _switched(
-        self, before: Job, job: Job, enabled: bool, now: datetime, cancels: frozenset[State] = UNSTARTED
+        self,
+        before: Job,
+        job: Job,
+        enabled: bool,
+        now: datetime,
+        cancels: frozenset[State] = UNSTARTED,
+        ended_at: datetime | None = None,
     ) -> JobChange:
-        """Switch `job` on or off; `before` is the same job as it is stored, whose slots the pause concerns."""
+        """Switch `job` on or off; `before` is the same job as it is stored, whose slots the pause concerns. A pause to
+        an instant has left out what came before it, and not the slot at it."""
         if job.enabled == enabled:
             return JobChange(version=job.version, job=job)
         if not enabled:
             return JobChange(
                 version=job.version,
-                job=_unplanned(_replace(job, enabled=False, paused_at=now)),
+                job=_unplanned(_replace(job, enabled=False, paused_at=now, paused_until=None, pause_reason="")),
                 moves_cursor=True,
                 cancels=cancels,
                 reason=Reason.PAUSED,
@@ -176,15 +212,16 @@ class JobVerbs:
                 gap=owed_gap(before, now, Reason.PAUSED),
             )
         paused_at = before.paused_at or now
-        resumed = _replace(job, enabled=True, paused_at=None)
-        gap = paused_gap(before, paused_at, now)
+        resumed = _replace(job, enabled=True, paused_at=None, paused_until=None, pause_reason="")
+        last = now if ended_at is None else ended_at - _TICK
+        gap = paused_gap(before, paused_at, last)
         if job.schedule != before.schedule:
             resumed = self._planned(resumed, now)
         elif isinstance(job.schedule, Once):
             # One that came due in the pause is planned as it was: it is now found too late, and so it is missed.
             resumed, gap = plan_from(resumed, paused_at, self._draws), None
         else:
-            resumed = plan_from(resumed, now, self._draws)
+            resumed = plan_from(resumed, last, self._draws)
         return JobChange(version=job.version, job=resumed, moves_cursor=True, gap=gap)
 
     async def delete(self, job_id: int, version: int | None = None) -> None:

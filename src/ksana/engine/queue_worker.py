@@ -145,6 +145,7 @@ class QueueWorker:
         self._under_way: dict[asyncio.Task[None], Run] = {}
         self._freed = asyncio.Event()
         self._stopped = asyncio.Event()
+        self._quiet = asyncio.Event()
 
     @property
     def busy(self) -> int:
@@ -163,7 +164,7 @@ class QueueWorker:
         backoff = Backoff()
         while not self._stopped.is_set():
             self._freed.clear()
-            free = self._free()
+            free = 0 if self._quiet.is_set() else self._free()
             if free <= 0:
                 await self._freed.wait()
                 continue
@@ -188,6 +189,7 @@ class QueueWorker:
     async def stop(self, grace: timedelta) -> None:
         """Pull no more, wait for what is under way up to the grace period, and give the rest back."""
         self._stopped.set()
+        self._quiet.set()
         self._freed.set()
         await ended(self._clock, list(self._under_way), grace)
         for task, run in list(self._under_way.items()):
@@ -196,6 +198,14 @@ class QueueWorker:
 
     async def _give_back(self, run: Run) -> None:
         await self._said(run, partial(self._queue.release, run.id, lease_token(run)), tries=1)
+
+    def drain(self, is_draining: bool) -> None:
+        """Pull no more and end what there is, or pull again."""
+        if is_draining:
+            self._quiet.set()
+        elif not self._stopped.is_set() and self._quiet.is_set():
+            self._quiet.clear()
+            self._freed.set()
 
     def _free(self) -> int:
         """How many items may be pulled, whichever of the functions they turn out to be for."""
@@ -220,7 +230,7 @@ class QueueWorker:
             lease=LEASE,
             wait=wait,
             types=self._types,
-            hung_up=self._stopped.wait,
+            hung_up=self._quiet.wait,
         )
 
     def _done(self, task: asyncio.Task[None]) -> None:

@@ -11,6 +11,7 @@ import msgspec
 
 from ksana.domain.errors import StoreUnavailable
 from ksana.domain.jobs import Job
+from ksana.domain.nodes import NodeInfo
 from ksana.domain.ports import Clock, Store
 from ksana.domain.runs import Run
 from ksana.engine.acting import current_actor
@@ -19,6 +20,7 @@ from ksana.engine.auditing import Actor, Auditor
 JOB: Final = "job"
 RUN: Final = "run"
 BACKFILL: Final = "backfill"
+NODE: Final = "node"
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +60,11 @@ class Recorder:
             for before, after in changes
         ]
         await self._keep(actor, told)
+
+    async def node(self, action: str, before: NodeInfo, after: NodeInfo) -> None:
+        """A node was told something."""
+        if (actor := current_actor()) is not None:
+            await self._keep(actor, [_Told(action, NODE, after.id, before, after)])
 
     async def backfill(self, job: Job, runs: Sequence[Run]) -> None:
         """Slots of a job were filled in."""

@@ -23,6 +23,7 @@ from ksana.domain.claims import Claimed
 from ksana.domain.errors import InvalidState, NotFound
 from ksana.domain.fires import Draws, admit_manual, new_run
 from ksana.domain.idempotency import IdempotencyRecord
+from ksana.domain.items import KIND as ITEM
 from ksana.domain.jobs import Job
 from ksana.domain.moves import Move, advance
 from ksana.domain.plans import check_params
@@ -126,6 +127,23 @@ class RunVerbs:
             return advance(run, Event.CANCEL, now, reason=Reason.OPERATOR)
 
         return await self._move("run.cancel", run_id, canceled)
+
+    async def purge(self, run_id: int, states: frozenset[State]) -> Run:
+        """Take an item out of its queue for good, if it still stands as whoever asked for it thought: one that a worker
+        has taken meanwhile stays."""
+
+        def purged(run: Run, now: datetime) -> Run:
+            if run.kind != ITEM:
+                raise InvalidState(f"run {run.id} is no item of a queue")
+            if run.state not in states:
+                raise InvalidState(f"item {run.id} is {run.state} by now; it stays")
+            if run.state is not State.DEAD_LETTER:
+                return advance(run, Event.CANCEL, now, reason=Reason.OPERATOR, error=run.error)
+            if run.parent_id is not None:
+                raise InvalidState(f"item {run.id} is a step of run {run.parent_id}; retry or complete it there")
+            return advance(run, Event.DISCARD, now, reason=Reason.OPERATOR, error=run.error)
+
+        return await self._move("run.purge", run_id, purged)
 
     async def rerun(self, run_id: int) -> Run:
         """Try a run again that has ended without success."""

@@ -94,6 +94,7 @@ class Runner:
         self._doubtful = False
         self._piecemeal = 0
         self._accepting = True
+        self._draining = False
         self._wake = asyncio.Event()
         self._rests = Rests(clock, self._wake)
         self._horizon = Horizon(store, health, queues, self._wake)
@@ -134,7 +135,8 @@ class Runner:
         There is none while older runs may be waiting to be claimed: the newborn get in line, so that who goes first is
         decided by priority and due instant alone.
         """
-        granted = min(count, self.room) if self._accepting and not self._hungry and not self._doubtful else 0
+        may = self._accepting and not (self._draining or self._hungry or self._doubtful)
+        granted = min(count, self.room) if may else 0
         self._reserved += granted
         return granted
 
@@ -170,6 +172,12 @@ class Runner:
         """What this node holds may not be what it thinks it holds; it asks before it takes on more."""
         self._doubtful = True
         self._wake.set()
+
+    def drain(self, is_draining: bool) -> None:
+        """Take on nothing more and end what there is, or take on work again."""
+        if is_draining != self._draining:
+            self._draining = is_draining
+            self.wake_for_work()
 
     def _tell_pump(self) -> None:
         self._wake.set()
@@ -248,7 +256,7 @@ class Runner:
         return 0 if self._storing_later and results < _PATIENCE * self._batch else results
 
     def _wanted(self, may_follow: bool = False) -> int:
-        if not (self._hungry or may_follow) or not self._accepting or self._piecemeal:
+        if not (self._hungry or may_follow) or not self._accepting or self._draining or self._piecemeal:
             return 0
         # While there is known to be more than enough to do, runs are fetched ahead at the pace they come to an end:
         # with quick targets the places never wait for the store, with slow ones nothing is held that others could do.

@@ -184,3 +184,29 @@ async def test_a_deleted_job_is_gone_and_its_runs_remain(world: World) -> None:
     assert (left["state"], left["reason"], left["job_name"]) == ("CANCELED", "deleted", "gone")
     await world.advance("5m")
     assert (await world.seen("/api/v2/runs"))["total"] == 1
+
+
+@pytest.mark.parametrize(
+    ("until", "shown"),
+    [("90m", "2030-01-01T13:30:00.000Z"), ("2030-01-02T09:00:00+08:00", "2030-01-02T01:00:00.000Z")],
+)
+async def test_a_pause_may_have_a_reason_and_an_end(world: World, until: str, shown: str) -> None:
+    job = await world.job(schedule={"kind": "every", "every": "1m"})
+    path = f"/api/v2/jobs/{job['id']}"
+    answer = await world.post(f"{path}/pause", {"until": until, "reason": "moving house"})
+    paused = answer.json()
+    assert (paused["enabled"], paused["paused_until"], paused["pause_reason"]) == (False, shown, "moving house")
+    assert await world.seen(path) == paused
+    [entry] = (await world.seen("/api/v2/audit?action=job.pause"))["items"]
+    assert (entry["reason"], entry["after"]["paused_until"]) == ("moving house", shown)
+    resumed = (await world.post(f"{path}/resume")).json()
+    assert (resumed["enabled"], resumed["paused_until"], resumed["pause_reason"]) == (True, None, "")
+
+
+@pytest.mark.parametrize("until", ["2030-01-01T11:59:59Z", "soon", "2030-01-02T09:00", "0s", ""])
+async def test_a_pause_does_not_end_in_the_past_or_at_no_instant(world: World, until: str) -> None:
+    job = await world.job(schedule={"kind": "every", "every": "1m"})
+    answer = await world.post(f"/api/v2/jobs/{job['id']}/pause", {"until": until})
+    assert answer.status == 400
+    assert [problem["field"] for problem in answer.json()["problems"]] == ["until"]
+    assert (await world.seen(f"/api/v2/jobs/{job['id']}"))["enabled"]

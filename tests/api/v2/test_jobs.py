@@ -63,6 +63,7 @@ async def test_a_job_needs_only_a_name_and_a_target(world: World) -> None:
         "version": 1,
         "target": {"kind": "noop", "config": {}},
         "schedule": None,
+        "schedule_words": None,
         "queue": "default",
         "priority": "normal",
         "retry": {
@@ -79,6 +80,8 @@ async def test_a_job_needs_only_a_name_and_a_target(world: World) -> None:
         "created_at": NOW,
         "updated_at": NOW,
         "paused_at": None,
+        "paused_until": None,
+        "pause_reason": "",
         "next_slot_at": None,
         "next_fire_at": None,
         "last_run": None,
@@ -359,6 +362,17 @@ async def test_jobs_are_sorted_by_change_and_by_next_fire(world: World) -> None:
 )
 async def test_a_bad_query_is_refused_by_the_name_of_its_parameter(world: World, query: str, field: str) -> None:
     assert set(problems(await world.get(f"/api/v2/jobs?{query}"))) == {field}
+
+
+async def test_the_words_of_a_schedule_are_served_in_both_languages_and_end_with_its_zone(world: World) -> None:
+    await world.job(schedule={"kind": "cron", "expr": "30 9 * * 1-5", "timezone": "Asia/Shanghai"})
+    await world.job(name="often", schedule={"kind": "every", "every": "90s"})
+    cron, every = (await world.seen("/api/v2/jobs"))["items"]
+    assert cron["schedule_words"] == {
+        "en": "At 09:30 from Monday through Friday (Asia/Shanghai)",
+        "zh": "每周一至周五 09:30（上海时间）",
+    }
+    assert every["schedule_words"] == {"en": "Every 90 seconds", "zh": "每 90 秒"}
 
 
 async def test_the_last_run_is_shown_with_its_job(world: World) -> None:

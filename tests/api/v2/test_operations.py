@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ksana.api.kit import Scope
+from ksana.domain.errors import InvalidState
 from ksana.domain.items import Item, NewItem
 from ksana.engine.operations import MOST_AT_ONCE
 from tests.api.v2.world import DEADLINE, World
@@ -51,13 +52,15 @@ async def begin(world: World, **body: Any) -> Any:
 async def test_jobs_found_by_a_filter_are_paused_and_resumed(world: World) -> None:
     for name in ("bill a", "bill b", "mail"):
         await world.job(name, schedule={"kind": "every", "every": "1m"})
-    begun = await begin(world, action="pause", filter={"name": "BILL"}, reason="month end")
+    begun = await begin(world, action="pause", filter={"name": "BILL"}, reason="month end", until="2h")
     assert (begun["state"], begun["total"], begun["reason"], begun["actor"]) == ("running", 2, "month end", "loopback")
     seen = await over(world, begun)
     assert (seen["state"], seen["done"], seen["failed"], seen["errors"]) == ("done", 2, 0, [])
     assert seen["ended_at"] >= seen["started_at"]
     enabled = {job["name"]: job["enabled"] for job in (await world.seen("/api/v2/jobs"))["items"]}
     assert enabled == {"bill a": False, "bill b": False, "mail": True}
+    ends = {(job["paused_until"], job["pause_reason"]) for job in (await world.seen("/api/v2/jobs"))["items"][:2]}
+    assert ends == {("2030-01-01T14:00:00.000Z", "month end")}
     await over(world, await begin(world, action="resume", filter={"enabled": False}))
     assert (await world.seen("/api/v2/jobs?enabled=false"))["total"] == 0
 
@@ -153,6 +156,10 @@ async def test_a_job_is_run_once_though_the_answer_of_the_store_got_lost(world: 
         ({"action": "cancel", "filter": {"enabled": True}}, "filter.enabled"),
         ({"action": "cancel", "filter": {"since": "yesterday"}}, "filter.since"),
         ({"action": "redrive", "filter": {"state": ["FAILED"]}}, "filter.state"),
+        ({"action": "purge", "filter": {}}, "filter.queue"),
+        ({"action": "pause", "filter": {}, "until": "2001-01-01T00:00:00Z"}, "until"),
+        ({"action": "resume", "filter": {}, "until": "1h"}, "until"),
+        ({"action": "purge", "filter": {"queue": "mail", "state": ["SUCCESS"]}}, "filter.state"),
         ({"action": "pause", "filter": {"nmae": "x"}}, "filter.nmae"),
         ({"action": "pause", "ids": [1], "rate": 0}, "rate"),
     ],
@@ -213,6 +220,42 @@ async def test_dead_letters_of_a_queue_are_put_back(world: World) -> None:
     assert len(await queue.pull("mail", "w", limit=5, lease=timedelta(minutes=1))) == 3
     again = await over(world, await begin(world, action="redrive", ids=[1]))
     assert "is no dead letter, but RUNNING" in again["errors"][0]["message"]
+
+
+async def test_a_purge_takes_what_waits_in_a_queue_and_nothing_else(world: World) -> None:
+    queue, lease = world.engine.queue, timedelta(minutes=1)
+    await queue.enqueue([NewItem(queue="mail", item=Item(max_attempts=1)) for _ in range(5)])
+    await queue.enqueue([NewItem(queue="post", item=Item())])
+    dead, held = await queue.pull("mail", "w", limit=2, lease=lease)
+    await queue.fail(dead.id, "smtp is down")
+    tried = (await world.post(PATH, {"action": "purge", "filter": {"queue": "mail"}, "dry_run": True})).json()
+    assert (tried["total"], [one["state"] for one in tried["sample"]]) == (3, ["SCHEDULED"] * 3)
+    seen = await over(world, await begin(world, action="purge", filter={"queue": "mail"}, reason="sent twice"))
+    assert (seen["done"], seen["failed"]) == (3, 0)
+    states = [run.state for run in await world.engine.store.get_runs(range(1, 7))]
+    assert states == ["DEAD_LETTER", "RUNNING", "CANCELED", "CANCELED", "CANCELED", "SCHEDULED"]
+    told = (await world.seen("/api/v2/audit?action=run.purge"))["items"]
+    assert {(one["subject_id"], one["reason"]) for one in told} == {(str(id), "sent twice") for id in (3, 4, 5)}
+
+    rest = {"queue": "mail", "state": ["RUNNING", "DEAD_LETTER"]}
+    assert (await over(world, await begin(world, action="purge", filter=rest)))["done"] == 2
+    left = await world.engine.store.get_runs([dead.id, held.id])
+    assert [(run.state, run.error) for run in left] == [("CANCELED", "smtp is down"), ("CANCELED", "")]
+    with pytest.raises(InvalidState):
+        await queue.ack(held.id)
+    assert (await world.seen("/api/v2/queues"))["items"][0]["queue"] == "post"
+
+
+async def test_what_a_worker_takes_before_the_purge_comes_to_it_stays(world: World) -> None:
+    queue = world.engine.queue
+    await queue.enqueue([NewItem(queue="mail", item=Item()) for _ in range(2)])
+    begun = await begin(world, action="purge", filter={"queue": "mail"}, rate=1)
+    await until(world, begun, lambda seen: seen["done"] == 1)
+    [taken] = await queue.pull("mail", "w", limit=2, lease=timedelta(minutes=1))
+    await wake_next(world)
+    seen = await over(world, begun)
+    assert seen["errors"] == [{"id": taken.id, "message": f"item {taken.id} is RUNNING by now; it stays"}]
+    assert (await queue.get(taken.id)).state == "RUNNING"
 
 
 async def test_an_engine_that_stops_calls_its_operations_off(world: World) -> None:

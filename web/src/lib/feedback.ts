@@ -57,12 +57,15 @@ export interface Asked {
   isDangerous?: boolean;
   /** Ask for a reason; it is handed on. */
   wantsReason?: boolean;
+  /** Ask until when; it is handed on. */
+  wantsUntil?: boolean;
   /** Text that has to be typed first, for what cannot be undone. */
   typed?: string;
 }
 
 export interface Answer {
   reason: string;
+  until: string;
 }
 
 export const asked = signal<{ what: Asked; answer: (answer: Answer | null) => void } | null>(null);

@@ -1,6 +1,6 @@
 /** What can be done to a job, the same wherever it is shown. */
 import { api } from './api';
-import { ask, attempt, say, sayError } from './feedback';
+import { ask, attempt, say, sayError, type Answer } from './feedback';
 import { t } from './i18n';
 import { href, navigate } from './router';
 import type { Job, Run } from './types';
@@ -24,9 +24,10 @@ export async function pause(job: Job): Promise<boolean> {
     body: t('job.pause_what'),
     act: t('act.pause'),
     wantsReason: true,
+    wantsUntil: true,
   });
   if (!answer) return false;
-  return attempt(() => api.post(`jobs/${job.id}/pause`, reasoned(answer.reason)), t('done.paused', quoted(job)));
+  return attempt(() => api.post(`jobs/${job.id}/pause`, given(answer)), t('done.paused', quoted(job)));
 }
 
 export const resume = (job: Job): Promise<boolean> =>
@@ -45,5 +46,8 @@ export async function remove(job: Job): Promise<boolean> {
 
 /** Opens the form for a new job, filled in with this one. */
 export const duplicate = (job: Job): void => navigate(href('/jobs/new', { from: job.id }));
+
+/** What an answer says, for a request: nothing of what was left out. */
+export const given = (answer: Answer): Partial<Answer> => Object.fromEntries(Object.entries(answer).filter(([, value]) => value));
 
 export const reasoned = (reason: string): { reason: string } | undefined => (reason ? { reason } : undefined);

@@ -44,6 +44,7 @@ export interface Job {
   version: number;
   target: Target;
   schedule: Schedule | null;
+  schedule_words: Words | null;
   queue: string;
   priority: 'low' | 'normal' | 'high';
   retry: {
@@ -60,6 +61,8 @@ export interface Job {
   created_at: Instant;
   updated_at: Instant;
   paused_at: Instant | null;
+  paused_until: Instant | null;
+  pause_reason: string;
   next_slot_at: Instant | null;
   next_fire_at: Instant | null;
   last_run: Run | null;

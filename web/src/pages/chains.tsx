@@ -8,9 +8,11 @@ import { useKey } from '../lib/keys';
 import { useResource } from '../lib/resource';
 import { href, navigate, param, setQuery } from '../lib/router';
 import type { Job, Outcomes, Page, Run } from '../lib/types';
-import { Button, Card, Chip, Menu, PageHead } from '../ui/controls';
+import { Act } from '../ui/act';
+import { Card, Menu, PageHead } from '../ui/controls';
 import { Empty } from '../ui/feedback';
 import { Instant } from '../ui/instant';
+import { Paused } from '../ui/paused';
 import { ScheduleText, zoneOf } from '../ui/schedule';
 import { StateBadge } from '../ui/state';
 import { pageParams, Paging, sortParam, Table, type Column } from '../ui/table';
@@ -24,8 +26,8 @@ export function ChainsPage() {
     live: ['run'],
     pace: 3000,
   });
-  useKey('n', 'chain.new', () => navigate(href('/chains/new')));
-  const create = <Button text={t('chain.new')} icon="plus" kind="primary" href={href('/chains/new')} />;
+  useKey('n', 'chain.new', () => navigate(href('/chains/new')), !readOnly.value);
+  const create = <Act text={t('chain.new')} icon="plus" kind="primary" href={href('/chains/new')} />;
   return (
     <>
       <PageHead title={t('nav.chains')} side={create} />
@@ -68,7 +70,7 @@ function columns(outcomes: Map<number, Outcomes>, refresh: () => void): Column<J
           <a class="strong" href={href(`/chains/${job.id}`)}>
             {job.name}
           </a>{' '}
-          {!job.enabled && <Chip text={t('state.paused')} tone="warn" />}
+          <Paused job={job} />
           {job.description && <div class="sub clip">{job.description}</div>}
         </>
       ),
@@ -80,7 +82,7 @@ function columns(outcomes: Map<number, Outcomes>, refresh: () => void): Column<J
       minor: true,
       show: (job) => number((job.target.config.nodes as unknown[] | undefined)?.length ?? 0),
     },
-    { key: 'schedule', title: t('jobs.schedule'), show: (job) => <ScheduleText schedule={job.schedule} /> },
+    { key: 'schedule', title: t('jobs.schedule'), show: (job) => <ScheduleText job={job} /> },
     {
       key: 'next',
       title: t('jobs.next'),

@@ -1,5 +1,5 @@
 /** What to do while there is nothing yet. */
-import { hasKey } from '../lib/api';
+import { hasKey, readOnly } from '../lib/api';
 import { t } from '../lib/i18n';
 import { href, root } from '../lib/router';
 import { Code } from '../ui/code';
@@ -17,10 +17,12 @@ export function FirstSteps() {
         <ol class="steps">
           <li>
             <strong>{t('first.create')}</strong>
-            <div class="line">
-              <Button text={t('act.new_job')} icon="plus" kind="primary" href={href('/jobs/new')} />
-              <span class="muted">{t('first.or')}</span>
-            </div>
+            {!readOnly.value && (
+              <div class="line">
+                <Button text={t('act.new_job')} icon="plus" kind="primary" href={href('/jobs/new')} />
+                <span class="muted">{t('first.or')}</span>
+              </div>
+            )}
             <Code text={curl()} label="curl" />
           </li>
           <li>

@@ -5,16 +5,18 @@ import { api, readOnly } from '../lib/api';
 import { draftOf, type Draft } from '../lib/definition';
 import { ask, attempt } from '../lib/feedback';
 import { t, tn, word } from '../lib/i18n';
-import { duplicate, pause, remove, resume, runNow } from '../lib/job_actions';
+import { duplicate, given, pause, remove, resume, runNow } from '../lib/job_actions';
 import { useKey } from '../lib/keys';
 import { useResource, useRested } from '../lib/resource';
 import { href, navigate, param, setQuery } from '../lib/router';
 import { span } from '../lib/time';
 import type { Job, Outcomes, Page } from '../lib/types';
+import { Act } from '../ui/act';
 import { OperationBar, useOperation, type OperationInput } from '../ui/bulk';
-import { Button, Card, Chip, Menu, PageHead, Select, TextField } from '../ui/controls';
+import { Button, Card, Menu, PageHead, Select, TextField } from '../ui/controls';
 import { Dialog, Empty } from '../ui/feedback';
 import { Instant } from '../ui/instant';
+import { Paused } from '../ui/paused';
 import { ScheduleText, zoneOf } from '../ui/schedule';
 import { StateBadge } from '../ui/state';
 import { pageParams, Paging, sortParam, Table, type Column } from '../ui/table';
@@ -41,7 +43,7 @@ export function JobsPage() {
         side={
           <>
             <Button text={t('act.export')} title={t('jobs.export_hint')} onClick={() => void attempt(() => exportJobs(filter))} />
-            {!readOnly.value && <Button text={t('act.new_job')} icon="plus" kind="primary" href={href('/jobs/new')} />}
+            <Act text={t('act.new_job')} icon="plus" kind="primary" href={href('/jobs/new')} />
           </>
         }
       />
@@ -105,7 +107,7 @@ function columns(outcomes: Map<number, Outcomes>, refresh: () => void): Column<J
           <a class="strong" href={href(`/jobs/${job.id}`)}>
             {job.name}
           </a>{' '}
-          {!job.enabled && <Chip text={t('state.paused')} tone="warn" />}
+          <Paused job={job} />
           {job.tags.length > 0 && (
             <div class="chips">
               {job.tags.map((tag) => (
@@ -119,7 +121,7 @@ function columns(outcomes: Map<number, Outcomes>, refresh: () => void): Column<J
       ),
     },
     { key: 'kind', title: t('jobs.kind'), minor: true, show: (job) => word('kind', job.target.kind) },
-    { key: 'schedule', title: t('jobs.schedule'), show: (job) => <ScheduleText schedule={job.schedule} /> },
+    { key: 'schedule', title: t('jobs.schedule'), show: (job) => <ScheduleText job={job} /> },
     {
       key: 'next',
       title: t('jobs.next'),
@@ -173,7 +175,7 @@ function NoJobs({ isFiltered }: { isFiltered: boolean }) {
     </Empty>
   ) : (
     <Empty title={t('jobs.none')} text={t('jobs.none_text')}>
-      <Button text={t('act.new_job')} icon="plus" kind="primary" href={href('/jobs/new')} />
+      <Act text={t('act.new_job')} icon="plus" kind="primary" href={href('/jobs/new')} />
     </Empty>
   );
 }
@@ -257,15 +259,16 @@ function BulkBar({ selected, clear, begin, filter, total }: BulkProps) {
   const act = async (action: BulkAction, more: Partial<OperationInput> = {}): Promise<void> => {
     const answer =
       action === 'tag'
-        ? { reason: '' }
+        ? { reason: '', until: '' }
         : await ask({
             title: tn(`bulk.ask_${action}`, count),
             act: word('bulk.action', action),
             isDangerous: action === 'delete',
             wantsReason: action !== 'run',
+            wantsUntil: action === 'pause',
             typed: action === 'delete' ? String(count) : undefined,
           });
-    if (answer) await begin({ action, ...subject, ...(answer.reason ? { reason: answer.reason } : {}), ...more });
+    if (answer) await begin({ action, ...subject, ...given(answer), ...more });
   };
   return (
     <div class="bulk" role="region" aria-label={t('bulk.label')}>

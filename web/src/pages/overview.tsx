@@ -3,13 +3,14 @@ import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { HeatMap } from '../charts/heat_map';
 import { Timeline } from '../charts/timeline';
-import { api, readOnly } from '../lib/api';
+import { api } from '../lib/api';
 import { number, t, tn, word } from '../lib/i18n';
 import { useResource } from '../lib/resource';
 import { href, param, setQuery } from '../lib/router';
 import { BAD, familyOf } from '../lib/states';
 import { nowMs, slowNow, span, zoneFor } from '../lib/time';
 import type { Attention, Heatmap, Overview, TimelineView } from '../lib/types';
+import { Act } from '../ui/act';
 import { Button, Card, PageHead, Segments, Select } from '../ui/controls';
 import { Empty, Pending } from '../ui/feedback';
 import { Icon } from '../ui/icon';
@@ -26,7 +27,7 @@ export function OverviewPage() {
   const { data } = overview;
   return (
     <>
-      <PageHead title={t('nav.overview')} side={!readOnly.value && <Button text={t('act.new_job')} icon="plus" href={href('/jobs/new')} />} />
+      <PageHead title={t('nav.overview')} side={<Act text={t('act.new_job')} icon="plus" href={href('/jobs/new')} />} />
       {!data ? (
         <Pending {...overview} />
       ) : data.is_empty ? (

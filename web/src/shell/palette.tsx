@@ -1,7 +1,7 @@
 /** ⌘K: go to a page, a job or a run by typing some of it. Pages may offer actions of their own. */
 import { signal } from '@preact/signals';
 import { useEffect, useId, useState } from 'preact/hooks';
-import { api } from '../lib/api';
+import { api, readOnly } from '../lib/api';
 import { t } from '../lib/i18n';
 import { useResource, useRested } from '../lib/resource';
 import { href, navigate } from '../lib/router';
@@ -52,7 +52,7 @@ function usual(): Command[] {
     to('/chains', t('nav.chains'), 'chain'),
     to('/queues', t('nav.queues'), 'right'),
     to('/system', t('nav.system'), 'right'),
-    to('/jobs/new', t('act.new_job'), 'plus'),
+    ...(readOnly.value ? [] : [to('/jobs/new', t('act.new_job'), 'plus')]),
     {
       text: t('shell.language'),
       icon: 'edit',

@@ -9,10 +9,11 @@ import { Button } from './controls';
 import { Icon } from './icon';
 
 export interface OperationInput {
-  action: 'pause' | 'resume' | 'run' | 'delete' | 'tag' | 'cancel' | 'retry' | 'redrive';
+  action: 'pause' | 'resume' | 'run' | 'delete' | 'tag' | 'cancel' | 'retry' | 'redrive' | 'purge';
   ids?: number[];
   filter?: Record<string, unknown>;
   reason?: string;
+  until?: string;
   tags?: string[];
   remove_tags?: string[];
   rate?: number;

@@ -3,7 +3,7 @@ import type { ComponentChildren, TargetedEvent } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { Icon, type IconName } from './icon';
 
-interface ButtonProps {
+export interface ButtonProps {
   text?: string;
   icon?: IconName;
   /** The name of a button that shows an icon only. */

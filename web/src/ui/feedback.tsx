@@ -4,7 +4,7 @@ import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hook
 import { ApiError, Offline } from '../lib/api';
 import { asked, toasts, unsay, wordsOf } from '../lib/feedback';
 import { t } from '../lib/i18n';
-import { Button } from './controls';
+import { Button, TextField } from './controls';
 import { Icon } from './icon';
 
 interface DialogProps {
@@ -52,9 +52,11 @@ export function Dialog({ title, onClose, children, size = 'small' }: DialogProps
 export function Question() {
   const open = asked.value;
   const [reason, setReason] = useState('');
+  const [until, setUntil] = useState('');
   const [typed, setTyped] = useState('');
   useEffect(() => {
     setReason('');
+    setUntil('');
     setTyped('');
   }, [open]);
   if (!open) return null;
@@ -65,7 +67,7 @@ export function Question() {
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          if (mayAct) answer({ reason: reason.trim() });
+          if (mayAct) answer({ reason: reason.trim(), until: until.trim() });
         }}
       >
         <div class="dialog-body">
@@ -76,6 +78,7 @@ export function Question() {
               <input value={reason} maxLength={500} autofocus onInput={(event) => setReason(event.currentTarget.value)} />
             </label>
           )}
+          {what.wantsUntil && <TextField label={t('ask.until')} hint={t('ask.until_hint')} value={until} onInput={setUntil} />}
           {what.typed && (
             <label class="field">
               <span class="label">{t('ask.type', { text: what.typed })}</span>

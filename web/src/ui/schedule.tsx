@@ -1,12 +1,12 @@
-/** A schedule in one line: how it is written, and on whose clocks. */
-import { t } from '../lib/i18n';
-import type { Schedule } from '../lib/types';
+/** When a job runs: how it is written, and what that means on whose clocks, in the server's words. */
+import { said, t } from '../lib/i18n';
+import type { Job, Schedule } from '../lib/types';
 import { Instant } from './instant';
 
 export const zoneOf = (schedule: Schedule | null): string | undefined =>
   schedule?.kind === 'cron' ? schedule.timezone : undefined;
 
-export function ScheduleText({ schedule }: { schedule: Schedule | null }) {
+export function ScheduleText({ job: { schedule, schedule_words } }: { job: Job }) {
   if (!schedule) return <span class="muted">{t('schedule.none')}</span>;
   switch (schedule.kind) {
     case 'once':
@@ -19,8 +19,8 @@ export function ScheduleText({ schedule }: { schedule: Schedule | null }) {
       return <span class="nowrap">{t('schedule.every', { every: schedule.every })}</span>;
     case 'cron':
       return (
-        <span class="nowrap">
-          <code>{schedule.expr}</code> <span class="sub">({schedule.timezone})</span>
+        <span>
+          <code class="nowrap">{schedule.expr}</code> {schedule_words && <span class="sub">{said(schedule_words)}</span>}
         </span>
       );
   }

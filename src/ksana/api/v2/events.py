@@ -143,6 +143,8 @@ def _job(job: Job, at: datetime) -> dict[str, Any]:
         "name": job.name,
         "enabled": job.enabled,
         "paused_at": timestamp(job.paused_at),
+        "paused_until": timestamp(job.resumes_at),
+        "pause_reason": job.pause_reason,
         "next_fire_at": timestamp(next_fire_at),
         "kind": job.target.kind,
         "tags": job.tags,

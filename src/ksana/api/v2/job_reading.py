@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -19,10 +20,14 @@ from ksana.api.v2.job_shapes import (
     TimeoutsShape,
 )
 from ksana.api.v2.schedule_shapes import Problems, read_schedule
+from ksana.domain.durations import parse_duration
 from ksana.domain.errors import InvalidArgument
 from ksana.domain.jobs import Job, JobSpec, TargetSpec
 from ksana.domain.policies import Misfire, Overlap, Priority, Retry, Timeouts
 from ksana.domain.schedules import Every, Schedule
+from ksana.domain.times import UTC_MAX, parse_instant
+
+_DATE = re.compile(r"[0-9]{4}-")
 
 Check = Callable[[JobSpec], object]
 """Raises InvalidArgument if a job cannot be stored; asked only once something is wrong, to tell all of it."""
@@ -124,3 +129,17 @@ def _timeouts(shape: TimeoutsShape, old: Timeouts, problems: Problems) -> Timeou
         connect=problems.duration(shape.connect, "timeouts.connect", old.connect),
         callback=problems.duration(shape.callback, "timeouts.callback", old.callback),
     )
+
+
+def read_until(text: str | None, now: datetime) -> datetime | None:
+    """The instant at which a pause is to end, which is one to come."""
+    if text is None:
+        return None
+    until = parse_instant(text, "until") if _DATE.match(text) else _later(now, parse_duration(text, "until"))
+    if until <= now:
+        raise InvalidArgument.of("until", f"{text} has passed; name an instant to come")
+    return until
+
+
+def _later(now: datetime, span: timedelta) -> datetime:
+    return now + min(span, UTC_MAX - now)

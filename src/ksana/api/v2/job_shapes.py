@@ -8,13 +8,17 @@ import msgspec
 
 from ksana.api.kit import Input, Timestamp, timestamp
 from ksana.api.v2.run_shapes import RunView, show_run
-from ksana.api.v2.schedule_shapes import Duration, ScheduleShape, ScheduleView, show_schedule
+from ksana.api.v2.schedule_shapes import Duration, ScheduleShape, ScheduleView, WordsView, show_schedule, show_words
 from ksana.domain.durations import format_duration
+from ksana.domain.explain import words_of
 from ksana.domain.jobs import Job
 from ksana.domain.policies import MisfireRule, OnUncertain, OverlapRule, Priority, RetryStrategy
 from ksana.domain.runs import Run
 
 PriorityName = Literal["low", "normal", "high"]
+Until = Annotated[
+    str, msgspec.Meta(description="RFC 3339, or so long from now", examples=["2h", "2026-11-16T09:00:00+08:00"])
+]
 Count = Annotated[int, msgspec.Meta(ge=0, le=2_147_483_647)]
 
 
@@ -55,6 +59,13 @@ class TimeoutsShape(Input, frozen=True):
     total: Duration | None = None
     connect: Duration | None = None
     callback: Duration | None = None
+
+
+class PauseInput(Input, frozen=True):
+    """Why a job is paused, and until when if the pause is to end by itself."""
+
+    reason: Annotated[str, msgspec.Meta(max_length=1024)] = ""
+    until: Until | None = None
 
 
 class JobOptions(Input, frozen=True):
@@ -132,6 +143,7 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     target: TargetView
     schedule: ScheduleView | None
+    schedule_words: WordsView | None
     queue: str
     priority: PriorityName
     retry: RetryView
@@ -142,6 +154,8 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     created_at: Timestamp
     updated_at: Timestamp
     paused_at: Timestamp | None
+    paused_until: Timestamp | None
+    pause_reason: str
     next_slot_at: Timestamp | None
     next_fire_at: Timestamp | None
     last_run: RunView | None
@@ -171,6 +185,7 @@ def show_job(job: Job, last_run: Run | None = None) -> JobView:
         version=job.version,
         target=TargetView(job.target.kind, job.target.config),
         schedule=show_schedule(job.schedule),
+        schedule_words=None if job.schedule is None else show_words(words_of(job.schedule)),
         queue=job.queue,
         priority=priority_name(job.priority),
         retry=RetryView(
@@ -189,6 +204,8 @@ def show_job(job: Job, last_run: Run | None = None) -> JobView:
         created_at=timestamp(job.created_at),
         updated_at=timestamp(job.updated_at),
         paused_at=timestamp(job.paused_at),
+        paused_until=timestamp(job.resumes_at),
+        pause_reason=job.pause_reason,
         next_slot_at=timestamp(job.next_slot_at),
         next_fire_at=timestamp(job.next_fire_at),
         last_run=None if last_run is None else show_run(last_run, job),

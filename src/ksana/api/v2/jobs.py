@@ -13,8 +13,8 @@ import msgspec
 from ksana.api.kit import Call, Page, PageQuery, Reply, Route, Scope, encode, etag, page_of
 from ksana.api.kit.paging import Order, parse_sort
 from ksana.api.services import Services
-from ksana.api.v2.job_reading import read_change, read_new_job
-from ksana.api.v2.job_shapes import JobInput, JobPatch, JobView, show_job
+from ksana.api.v2.job_reading import read_change, read_new_job, read_until
+from ksana.api.v2.job_shapes import JobInput, JobPatch, JobView, PauseInput, show_job
 from ksana.api.v2.run_shapes import FireView, ReasonInput, RunView, TriggerInput, show_fire, show_run
 from ksana.api.v2.schedule_shapes import Instant, Problems
 from ksana.domain.errors import AlreadyExists, ConcurrencyLimit, InvalidArgument, NotFound, Problem, VersionConflict
@@ -108,11 +108,14 @@ async def delete(call: Call[None, None]) -> Reply:
     return Reply(status=204)
 
 
-async def pause(call: Call[ReasonInput, None]) -> Reply:
-    """Plan no more slots and cancel what has not started."""
+async def pause(call: Call[PauseInput, None]) -> Reply:
+    """Plan no more slots and cancel what has not started, until somebody resumes the job or the given instant does. A
+    job that is paused is told anew until when, and why."""
     services: Services = call.services
-    with because(call.body.reason):
-        job = await services.engine.jobs.pause(call.number("id"), call.expected_version())
+    body, verbs = call.body, services.engine.jobs
+    until = read_until(body.until, services.engine.clock.now())
+    with because(body.reason):
+        job = await verbs.pause(call.number("id"), call.expected_version(), until=until, reason=body.reason)
     return await _with_last_run(services, job)
 
 
@@ -180,7 +183,7 @@ def routes() -> list[Route[Any, Any]]:
     every, one = "/api/v2/jobs", "/api/v2/jobs/{id:int}"
     reads = partial(Route, scope=Scope.JOB_READ)
     changes = partial(Route, scope=Scope.JOB_WRITE, versioned=True, errors=(NotFound, VersionConflict))
-    switches = partial(changes, request=ReasonInput, response=JobView, optional_body=True)
+    switches = partial(changes, response=JobView, optional_body=True)
     return [
         Route(
             "POST",
@@ -199,8 +202,8 @@ def routes() -> list[Route[Any, Any]]:
         reads("GET", one, get, response=JobView, summary="Get a job", errors=(NotFound,), name="get_job"),
         changes("PATCH", one, change, request=JobPatch, response=JobView, summary="Change a job", name="change_job"),
         changes("DELETE", one, delete, status=204, summary="Delete a job", name="delete_job"),
-        switches("POST", one + "/pause", pause, summary="Pause a job"),
-        switches("POST", one + "/resume", resume, summary="Resume a job"),
+        switches("POST", one + "/pause", pause, request=PauseInput, summary="Pause a job"),
+        switches("POST", one + "/resume", resume, request=ReasonInput, summary="Resume a job"),
         Route(
             "POST",
             one + "/runs",

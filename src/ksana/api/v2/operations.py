@@ -4,6 +4,7 @@ asked, and end with it."""
 from __future__ import annotations
 
 import secrets
+from datetime import datetime
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -13,18 +14,19 @@ from ksana.api.kit.errors import Forbidden
 from ksana.api.kit.keys import require_scope
 from ksana.api.kit.paging import Order, parse_sort
 from ksana.api.services import Services
-from ksana.api.v2.operations_chosen import MOST_IDS, SCOPES, Action, Filter, Id, chosen
+from ksana.api.v2.job_reading import read_until
+from ksana.api.v2.job_shapes import Until
+from ksana.api.v2.operations_chosen import MOST_IDS, SCOPES, Action, Chosen, Filter, Id, chosen
 from ksana.domain.errors import InvalidArgument, InvalidState, NotFound, Problem
 from ksana.domain.idempotency import IdempotencyRecord, IdempotencyReplay
 from ksana.domain.items import KIND as ITEM
 from ksana.domain.jobs import Job, JobSpec
 from ksana.domain.runs import Run
-from ksana.domain.states import State
+from ksana.domain.states import AT_REST, State
 from ksana.engine.acting import because
 from ksana.engine.engine import Engine
 from ksana.engine.operations import Act, Operation, OperationState
 
-_SAMPLE: Final = 10
 _SCOPE: Final = "operation"
 _WRITES: Final = tuple(scope for scope in dict.fromkeys(SCOPES.values()) if scope is not Scope.RUN_CONTROL)
 
@@ -33,8 +35,9 @@ Tag = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 
 class OperationInput(Input, frozen=True):
     """What to do, to which (`ids`, or all that `filter` finds now), and how quickly. `tags` are put on and
-    `remove_tags` taken off by `tag`. `rate` is how many a second; without it they are done as fast as they can be.
-    With `dry_run` nothing is done."""
+    `remove_tags` taken off by `tag`. `purge` takes the waiting items of `filter.queue` out for good, the oldest 100,000
+    at once; those in other states stay unless `filter.state` names them. A `pause` may be `until` an instant. `rate` is
+    how many a second; without it they are done as fast as they can be. With `dry_run` nothing is done."""
 
     action: Action
     ids: Annotated[list[Id], msgspec.Meta(min_length=1, max_length=MOST_IDS)] | None = None
@@ -42,6 +45,7 @@ class OperationInput(Input, frozen=True):
     reason: Annotated[str, msgspec.Meta(max_length=1024)] = ""
     tags: Annotated[list[Tag], msgspec.Meta(max_length=50)] = msgspec.field(default_factory=list)
     remove_tags: Annotated[list[Tag], msgspec.Meta(max_length=50)] = msgspec.field(default_factory=list)
+    until: Until | None = None
     rate: Annotated[float, msgspec.Meta(ge=0.001, le=100_000)] | None = None
     dry_run: bool = False
 
@@ -90,14 +94,15 @@ async def begin(call: Call[OperationInput, None]) -> Reply:
     body, engine = call.body, services.engine
     require_scope(call.principal, SCOPES[body.action])
     _check(body)
+    until = read_until(body.until, engine.clock.now())
     found = await chosen(engine.store, body.action, body.ids, body.filter)
     if body.dry_run:
         return Reply(await _rehearsed(services, body, found), 200)
-    ids = [one.id for one in found] if body.ids is None else list(dict.fromkeys(body.ids))
+    ids = found.ids if body.ids is None else list(dict.fromkeys(body.ids))
     operation = engine.operations.begin(
         body.action.value,
         ids,
-        _reasoned(_act(engine, body), body.reason),
+        _reasoned(_act(engine, body, until), body.reason),
         actor=_actor(call),
         reason=body.reason,
         per_second=body.rate,
@@ -141,11 +146,13 @@ def _check(body: OperationInput) -> None:
     if body.action is not Action.TAG and has_tags:
         name = "tags" if body.tags else "remove_tags"
         problems.append(Problem(name, f"does not go with {body.action}; leave it out"))
+    if body.until is not None and body.action is not Action.PAUSE:
+        problems.append(Problem("until", f"does not go with {body.action}; leave it out"))
     if problems:
         raise InvalidArgument(problems)
 
 
-def _act(engine: Engine, body: OperationInput) -> Act:
+def _act(engine: Engine, body: OperationInput, until: datetime | None) -> Act:
     """The verb an action stands for."""
 
     def tagged(job: Job) -> JobSpec:
@@ -176,8 +183,9 @@ def _act(engine: Engine, body: OperationInput) -> Act:
             raise InvalidState(f"run {run.id} is no dead letter, but {run.state}")
         return await (engine.queue.redrive(run_id) if run.kind == ITEM else engine.chains.rerun(run_id))
 
+    purged = frozenset(body.filter.state if body.filter else ()) or AT_REST
     verbs: dict[Action, Act] = {
-        Action.PAUSE: engine.jobs.pause,
+        Action.PAUSE: lambda job_id: engine.jobs.pause(job_id, until=until, reason=body.reason),
         Action.RESUME: engine.jobs.resume,
         Action.RUN: run,
         Action.DELETE: engine.jobs.delete,
@@ -185,6 +193,7 @@ def _act(engine: Engine, body: OperationInput) -> Act:
         Action.CANCEL: cancel,
         Action.RETRY: engine.chains.rerun,
         Action.REDRIVE: redrive,
+        Action.PURGE: lambda run_id: engine.runs.purge(run_id, purged),
     }
     return verbs[body.action]
 
@@ -199,8 +208,8 @@ def _reasoned(act: Act, reason: str) -> Act:
     return acted
 
 
-async def _rehearsed(services: Services, body: OperationInput, found: list[Job | Run]) -> OperationView:
-    some = found[:_SAMPLE]
+async def _rehearsed(services: Services, body: OperationInput, found: Chosen) -> OperationView:
+    some = found.sample
     ids = {one.job_id for one in some if isinstance(one, Run) and one.job_id is not None}
     jobs = {job.id: job.name for job in await services.engine.store.get_jobs(ids)} if ids else {}
     return OperationView(
@@ -209,7 +218,7 @@ async def _rehearsed(services: Services, body: OperationInput, found: list[Job |
         actor="",
         reason=body.reason,
         state=None,
-        total=len(found),
+        total=found.total,
         done=0,
         failed=0,
         errors=[],

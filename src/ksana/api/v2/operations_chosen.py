@@ -11,15 +11,19 @@ import msgspec
 from ksana.api.kit import Input, Scope
 from ksana.api.v2.schedule_shapes import Instant, Problems
 from ksana.domain.errors import InvalidArgument
+from ksana.domain.items import KIND as ITEM
 from ksana.domain.items import stored_queue
 from ksana.domain.jobs import Job
 from ksana.domain.ports import Store
 from ksana.domain.queries import JobQuery, RunQuery
 from ksana.domain.runs import Run
-from ksana.domain.states import FAILURES, UNFINISHED, State
+from ksana.domain.states import AT_REST, FAILURES, UNFINISHED, State
 
 MOST: Final = 10_000
 MOST_IDS: Final = 1000
+MOST_PURGED: Final = 100_000
+"""A queue can be longer than any list somebody would look through: a purge takes the oldest so many at once."""
+SAMPLE: Final = 10
 _PAGE: Final = 1000
 
 Id = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
@@ -36,6 +40,7 @@ class Action(StrEnum):
     CANCEL = "cancel"
     RETRY = "retry"
     REDRIVE = "redrive"
+    PURGE = "purge"
 
     @property
     def is_for_jobs(self) -> bool:
@@ -51,6 +56,7 @@ SCOPES: Final = {
     Action.CANCEL: Scope.RUN_CONTROL,
     Action.RETRY: Scope.RUN_CONTROL,
     Action.REDRIVE: Scope.QUEUE_WRITE,
+    Action.PURGE: Scope.QUEUE_WRITE,
 }
 
 # The runs an action can be meant for, where the filter does not say which states.
@@ -58,7 +64,11 @@ _OF_RUNS: Final = {
     Action.CANCEL: UNFINISHED,
     Action.RETRY: FAILURES,
     Action.REDRIVE: frozenset({State.DEAD_LETTER}),
+    Action.PURGE: AT_REST,
 }
+
+PURGEABLE: Final = AT_REST | {State.RUNNING, State.DEAD_LETTER}
+"""States of items that a purge may be asked to take along."""
 
 
 class Filter(Input, frozen=True):
@@ -80,22 +90,34 @@ class Filter(Input, frozen=True):
     error: str = ""
 
 
+class Chosen(msgspec.Struct, frozen=True):
+    """What an operation is for: the ids, the first few to show, and how many there are in all."""
+
+    ids: list[int]
+    sample: Sequence[Job | Run]
+    total: int
+
+    @classmethod
+    def of(cls, found: Sequence[Job | Run]) -> Chosen:
+        return cls([one.id for one in found], found[:SAMPLE], len(found))
+
+
 _JOBS_ONLY: Final = ("enabled",)
 _RUNS_ONLY: Final = ("job_id", "parent_id", "children", "state", "since", "until", "queue", "error")
 _BLANK: Final = Filter()
 
 
-async def chosen(store: Store, action: Action, ids: Sequence[int] | None, filter: Filter | None) -> list[Job | Run]:
+async def chosen(store: Store, action: Action, ids: Sequence[int] | None, filter: Filter | None) -> Chosen:
     """The jobs or runs an operation is for, each once. Named ones that do not exist are left out."""
     if ids is not None:
         there = await _named(store, action, ids)
-        return [there[id] for id in dict.fromkeys(ids) if id in there]
+        return Chosen.of([there[id] for id in dict.fromkeys(ids) if id in there])
     assert filter is not None
     if action.is_for_jobs:
         _refuse(filter, _RUNS_ONLY, f"is for runs, and {action} is done to jobs")
-        return list(await _jobs(store, filter))
+        return Chosen.of(await _jobs(store, filter))
     _refuse(filter, _JOBS_ONLY, f"is for jobs, and {action} is done to runs")
-    return list(await _runs(store, _run_query(action, filter)))
+    return await _runs(store, _run_query(action, filter), is_cut=action is Action.PURGE)
 
 
 async def _named(store: Store, action: Action, ids: Sequence[int]) -> dict[int, Job | Run]:
@@ -142,14 +164,19 @@ def _run_query(action: Action, filter: Filter) -> RunQuery:
     states = frozenset(filter.state) or fitting
     if action is Action.REDRIVE and not states <= fitting:
         problems.add("filter.state", f"only a {State.DEAD_LETTER} can be put back; leave the state out")
+    is_purge = action is Action.PURGE
+    if is_purge and not filter.queue:
+        problems.add("filter.queue", "say which queue to purge")
+    if is_purge and not states <= PURGEABLE:
+        problems.add("filter.state", f"only these can be purged: {', '.join(sorted(PURGEABLE))}")
     query = RunQuery(
         surface=filter.surface,
         job_id=filter.job_id,
         job_name=filter.name,
         parent_id=filter.parent_id,
-        is_child=None if filter.children or filter.parent_id is not None else False,
+        is_child=None if is_purge or filter.children or filter.parent_id is not None else False,
         states=states,
-        kind=filter.kind,
+        kind=ITEM if is_purge else filter.kind,
         tag=filter.tag,
         queue=None if filter.queue is None else stored_queue(filter.queue),
         error=filter.error,
@@ -163,15 +190,17 @@ def _run_query(action: Action, filter: Filter) -> RunQuery:
     return query
 
 
-async def _runs(store: Store, query: RunQuery) -> list[Run]:
+async def _runs(store: Store, query: RunQuery, *, is_cut: bool) -> Chosen:
+    """What the query finds, the oldest first; where there are too many, the first of them or a refusal. Only ids are
+    kept of most: items may be large."""
     first = await store.find_runs(query)
-    _refuse_too_many(first.total)
-    found, page = first.items, first
-    while len(page.items) == _PAGE:
-        more = msgspec.structs.replace(query, after_id=found[-1].id, counted=False)
-        page = await store.find_runs(more)
-        found = found + page.items
-    return found
+    if not is_cut:
+        _refuse_too_many(first.total)
+    ids, page = [run.id for run in first.items], first
+    while len(page.items) == _PAGE and len(ids) < MOST_PURGED:
+        page = await store.find_runs(msgspec.structs.replace(query, after_id=ids[-1], counted=False))
+        ids += [run.id for run in page.items]
+    return Chosen(ids, first.items[:SAMPLE], first.total)
 
 
 def _refuse_too_many(total: int) -> None:

@@ -13,6 +13,7 @@ from ksana.domain.durations import format_duration, parse_duration
 from ksana.domain.errors import InvalidArgument, Problem
 from ksana.domain.schedules import CronSchedule, Every, Once, Schedule
 from ksana.domain.times import parse_instant
+from ksana.domain.words import Words
 
 _NO_TIME = timedelta(0)
 _WITH_SECONDS = 6
@@ -77,6 +78,13 @@ class CronView(msgspec.Struct, frozen=True, tag="cron", tag_field="kind"):
 
 
 ScheduleView = OnceView | EveryView | CronView
+
+
+class WordsView(msgspec.Struct, frozen=True):
+    """The same in English and in Chinese."""
+
+    en: str
+    zh: str
 
 
 class Problems:
@@ -163,3 +171,7 @@ def show_schedule(schedule: Schedule | None) -> ScheduleView | None:
                 timestamp(schedule.end_at),
                 format_duration(schedule.jitter),
             )
+
+
+def show_words(words: Words) -> WordsView:
+    return WordsView(words.en, words.zh)

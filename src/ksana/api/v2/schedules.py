@@ -9,7 +9,7 @@ import msgspec
 
 from ksana.api.kit import Call, Input, Route, Scope, Timestamp, timestamp
 from ksana.api.services import Services
-from ksana.api.v2.schedule_shapes import Instant, Problems, ScheduleShape, read_schedule
+from ksana.api.v2.schedule_shapes import Instant, Problems, ScheduleShape, WordsView, read_schedule, show_words
 from ksana.domain.explain import Lint, Words, clock_note_of, explain, explain_schedule
 from ksana.domain.schedules import CronSchedule, Once, Schedule, next_slot, validate
 from ksana.domain.times import zone
@@ -21,13 +21,6 @@ class PreviewInput(Input, frozen=True):
     schedule: ScheduleShape
     from_at: Instant | None = None
     count: Annotated[int, msgspec.Meta(ge=1, le=100)] = 5
-
-
-class WordsView(msgspec.Struct, frozen=True):
-    """The same in English and in Chinese."""
-
-    en: str
-    zh: str
 
 
 class LintView(msgspec.Struct, frozen=True):
@@ -82,8 +75,8 @@ async def preview(call: Call[PreviewInput, None]) -> PreviewView:
         normalized=normalized,
         next=[timestamp(slot) for slot in slots],
         notes=[lint.message.en for lint in lints],
-        words=_words(words),
-        lints=[LintView(lint.code, _words(lint.message)) for lint in lints],
+        words=show_words(words),
+        lints=[LintView(lint.code, show_words(lint.message)) for lint in lints],
         fires=[_fire(schedule, slot) for slot in slots],
     )
 
@@ -97,15 +90,11 @@ _PASSED = Lint(
 )
 
 
-def _words(words: Words) -> WordsView:
-    return WordsView(words.en, words.zh)
-
-
 def _fire(schedule: Schedule, slot: datetime) -> FireAtView:
     where = zone(schedule.timezone) if isinstance(schedule, CronSchedule) else UTC
     note = clock_note_of(schedule, slot)
     local = slot.astimezone(where).isoformat(timespec="seconds")
-    return FireAtView(timestamp(slot), local, None if note is None else _words(note))
+    return FireAtView(timestamp(slot), local, None if note is None else show_words(note))
 
 
 def routes() -> list[Route[Any, Any]]:

@@ -78,7 +78,7 @@ async def system(call: Call[None, None]) -> SystemView:
         uptime_seconds=0.0 if node is None else (now - node.started_at).total_seconds(),
         node_id=None if node is None else node.id,
         store=StoreView(kind=services.store.kind, size_bytes=services.store.size(), ok=is_reachable),
-        nodes=[show_node(one, now) for one in await engine.store.nodes()] if is_reachable else [],
+        nodes=[await show_node(engine, one) for one in await engine.store.nodes()] if is_reachable else [],
         checks=checks,
         retention=RetentionView(
             keep=None if upkeep.retention is None else format_duration(upkeep.retention), keep_last=upkeep.keep_last

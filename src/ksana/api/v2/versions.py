@@ -17,7 +17,10 @@ from ksana.domain.errors import NotFound
 from ksana.engine.recording import JOB
 
 # What follows from a change, or moves by itself, is not what somebody changed.
-_MOVES_BY_ITSELF: Final = ("version", "updated_at", "paused_at", "next_slot_at", "next_fire_at", "last_run")
+_MOVES_BY_ITSELF: Final = (
+    *("version", "updated_at", "paused_at", "pause_reason", "schedule_words"),
+    *("next_slot_at", "next_fire_at", "last_run"),
+)
 
 
 class VersionChange(msgspec.Struct, frozen=True, kw_only=True):

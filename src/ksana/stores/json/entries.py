@@ -48,7 +48,7 @@ _METHOD = "POST"
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~:@-]{0,127}")
 _BESIDE = (
     *("version", "created_at", "updated_at", "paused_at", "description", "tags", "queue", "priority"),
-    *("on_uncertain", "awaits_callback"),
+    *("on_uncertain", "awaits_callback", "paused_until", "pause_reason"),
 )
 
 
@@ -188,7 +188,7 @@ def _beside(core: Core | None, enabled: bool, now: datetime) -> dict[str, Any]:
         return {"created_at": now, "updated_at": now, "paused_at": None if enabled else now}
     said = {name: getattr(core, name) for name in _BESIDE}
     if enabled != core.enabled:
-        said["paused_at"] = None if enabled else now
+        said |= {"paused_at": None if enabled else now, "paused_until": None, "pause_reason": ""}
     return said
 
 

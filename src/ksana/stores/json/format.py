@@ -55,6 +55,8 @@ class Core(msgspec.Struct, kw_only=True, omit_defaults=True):
     created_at: datetime
     updated_at: datetime
     paused_at: datetime | None = None
+    paused_until: datetime | None = None
+    pause_reason: str = ""
     description: str = ""
     tags: tuple[str, ...] = ()
     queue: str = DEFAULT_QUEUE
@@ -73,7 +75,7 @@ class Core(msgspec.Struct, kw_only=True, omit_defaults=True):
 # What is the same in a job and in its core.
 _SAME = (
     *("id", "version", "enabled", "next_slot_at", "created_at", "updated_at", "paused_at", "description", "tags"),
-    *("queue", "priority", "on_uncertain", "awaits_callback", "extras"),
+    *("paused_until", "pause_reason", "queue", "priority", "on_uncertain", "awaits_callback", "extras"),
 )
 
 

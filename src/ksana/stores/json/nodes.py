@@ -29,7 +29,15 @@ def beat(tx: Tx, node_id: int, now: datetime, lease: timedelta) -> Heartbeat:
         tx.put(tables.nodes, node_id, msgspec.structs.replace(node, lease_until=now + lease))
     taken = tables.taken.get(node_id) or frozenset()
     tx.drop(tables.taken, node_id)
-    return Heartbeat(node is not None, sorted(taken))
+    return Heartbeat(node is not None, sorted(taken), node is not None and node.draining)
+
+
+def set_draining(tx: Tx, node_id: int, is_draining: bool) -> bool:
+    node = tx.tables.nodes.get(node_id)
+    if node is None:
+        return False
+    tx.put(tx.tables.nodes, node_id, msgspec.structs.replace(node, draining=is_draining))
+    return True
 
 
 def leave(tx: Tx, node_id: int) -> None:

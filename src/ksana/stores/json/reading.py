@@ -67,6 +67,10 @@ def next_fire_at(tables: Tables) -> datetime | None:
     return tables.jobs.due[0][0] if tables.jobs.due else None
 
 
+def pauses(tables: Tables, limit: int) -> list[tuple[int, datetime]]:
+    return [(job_id, until) for until, job_id in tables.jobs.pauses[:limit]]
+
+
 def next_due_at(tables: Tables, queues: Sequence[str]) -> datetime | None:
     groups = (tables.runs.ready[queue, priority.value] for queue in queues for priority in BY_PRIORITY)
     return min((ready[0][0] for ready in groups if ready), default=None)

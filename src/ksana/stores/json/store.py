@@ -149,6 +149,9 @@ class JsonStore:
     async def next_fire_at(self) -> datetime | None:
         return reading.next_fire_at(self._tables)
 
+    async def pauses(self, limit: int) -> list[tuple[int, datetime]]:
+        return reading.pauses(self._tables, limit)
+
     async def next_due_at(self, queues: Sequence[str]) -> datetime | None:
         return reading.next_due_at(self._tables, queues)
 
@@ -266,6 +269,9 @@ class JsonStore:
 
     async def beat(self, node_id: int, now: datetime, lease: timedelta) -> Heartbeat:
         return await self._write(lambda tx: nodes.beat(tx, node_id, now, lease))
+
+    async def set_draining(self, node_id: int, is_draining: bool) -> bool:
+        return await self._write(lambda tx: nodes.set_draining(tx, node_id, is_draining))
 
     async def leave(self, node_id: int) -> None:
         await self._write(lambda tx: nodes.leave(tx, node_id))

@@ -36,11 +36,14 @@ class JobTable(Table[int, Job]):
         self.by_ref: dict[tuple[str, str], int] = {}
         self.by_name: Grouped[str, int] = Grouped()
         self.due: Ordered[tuple[datetime, int]] = Ordered()
+        self.pauses: Ordered[tuple[datetime, int]] = Ordered()
         self.counted: Counter[tuple[str, bool]] = Counter()
 
     def _enter(self, key: int, job: Job) -> None:
         if job.next_fire_at is not None:
             self.due.add((job.next_fire_at, key))
+        if job.resumes_at is not None:
+            self.pauses.add((job.resumes_at, key))
         if job.deleted_at is None:
             if job.ref:
                 self.by_ref[job.surface, job.ref] = key
@@ -50,6 +53,8 @@ class JobTable(Table[int, Job]):
     def _leave(self, key: int, job: Job) -> None:
         if job.next_fire_at is not None:
             self.due.discard((job.next_fire_at, key))
+        if job.resumes_at is not None:
+            self.pauses.discard((job.resumes_at, key))
         if job.deleted_at is None:
             if job.ref:
                 del self.by_ref[job.surface, job.ref]

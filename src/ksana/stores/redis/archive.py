@@ -27,7 +27,7 @@ from ksana.stores.redis.governed_values import (
     object_key_parts,
     settings_to_value,
 )
-from ksana.stores.redis.job_values import job_from_value, job_to_value
+from ksana.stores.redis.job_values import job_from_value, job_to_value, resume_arg
 from ksana.stores.redis.kept import kept_args, kept_from_value
 from ksana.stores.redis.keys import all_keys
 from ksana.stores.redis.link import Link
@@ -62,7 +62,7 @@ def _read_id(name: bytes) -> Key:
 
 
 def _job_args(job: Job) -> Sequence[Any]:
-    return job.id, job_to_value(job)
+    return job.id, job_to_value(job), resume_arg(job)
 
 
 def _callback_args(record: CallbackRecord) -> Sequence[Any]:

@@ -8,6 +8,7 @@ from datetime import datetime
 import msgspec
 
 from ksana.domain.jobs import Job
+from ksana.domain.times import to_micros
 from ksana.stores.redis.values import instant, micros
 
 _replace = msgspec.structs.replace
@@ -34,6 +35,11 @@ def job_to_value(job: Job) -> bytes:
     # The cursor stands in front and moves there: a copy inside the definition would only go stale.
     definition = _encode_job(_replace(job, next_slot_at=None, next_fire_at=None))
     return b"".join((head, surface, ref, name, definition))
+
+
+def resume_arg(job: Job) -> int | bytes:
+    """When its pause ends by itself, as scripts are told."""
+    return b"" if job.resumes_at is None else to_micros(job.resumes_at)
 
 
 def job_from_value(value: bytes) -> Job:

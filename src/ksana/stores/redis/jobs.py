@@ -18,7 +18,7 @@ from ksana.domain.times import to_micros
 from ksana.stores.redis.catalog import Catalog
 from ksana.stores.redis.codes import REASONS, STATES
 from ksana.stores.redis.families import Families, Follow
-from ksana.stores.redis.job_values import job_from_value, job_to_value
+from ksana.stores.redis.job_values import job_from_value, job_to_value, resume_arg
 from ksana.stores.redis.link import Link
 from ksana.stores.redis.scripts import ADD_JOBS, ADD_RUN, CHANGE_JOBS, LOOK_AT_JOB
 from ksana.stores.redis.shelves import answer_args, decode_answer, gap_args
@@ -32,7 +32,7 @@ async def add_jobs(link: Link, jobs: Sequence[Job], record: IdempotencyRecord | 
     with fitting():
         args = [*answer_args(record), len(jobs)]
         for job in jobs:
-            args += (job.id, job_to_value(job))
+            args += (job.id, job_to_value(job), resume_arg(job))
     _refuse(await link.run(ADD_JOBS, *args))
 
 
@@ -89,6 +89,7 @@ def _change_args(change: JobChange) -> list[Any]:
         change.job.id,
         change.version,
         job_to_value(change.job),
+        resume_arg(change.job),
         b"" if cursor is msgspec.UNSET else packed_instant(cursor),
         int(change.moves_cursor),
         "".join(STATES[state] for state in change.cancels),

@@ -10,7 +10,7 @@ from ksana.domain.nodes import Heartbeat, NodeInfo
 from ksana.domain.runs import Run
 from ksana.domain.times import from_micros, to_micros
 from ksana.stores.redis.link import Link
-from ksana.stores.redis.scripts import BEAT, LAPSED, LEAVE
+from ksana.stores.redis.scripts import BEAT, LAPSED, LEAVE, TELL_NODE
 from ksana.stores.redis.values import fitting, packed_instant, runs_from_reply, unpacked_instant
 
 
@@ -19,6 +19,7 @@ class _Told(msgspec.Struct, array_like=True, frozen=True):
 
     name: str
     started_at: int
+    draining: bool = False
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -33,9 +34,19 @@ async def join(link: Link, id: int, name: str, now: datetime, lease: timedelta) 
 
 
 async def beat(link: Link, node_id: int, now: datetime, lease: timedelta) -> Heartbeat:
-    alive, taken = await link.run(BEAT, node_id, packed_instant(now + lease))
+    told, taken = await link.run(BEAT, node_id, packed_instant(now + lease))
     heard = (pair.split(b":") for pair in taken)
-    return Heartbeat(bool(alive), sorted((int(run_id), int(epoch)) for run_id, epoch in heard))
+    moved = sorted((int(run_id), int(epoch)) for run_id, epoch in heard)
+    return Heartbeat(told is not None, moved, told is not None and _decode(told).draining)
+
+
+async def set_draining(link: Link, node_id: int, is_draining: bool) -> bool:
+    value = await link.ask("HGET", link.key("nodes"), node_id)
+    if value is None:
+        return False
+    # Nothing but this changes what stands behind the lease.
+    told = msgspec.structs.replace(_decode(value[8:]), draining=is_draining)
+    return bool(await link.run(TELL_NODE, node_id, _encode(told)))
 
 
 async def leave(link: Link, node_id: int) -> None:
@@ -50,7 +61,13 @@ async def all_nodes(link: Link) -> list[NodeInfo]:
 def _node(id: int, value: bytes) -> NodeInfo:
     told, lease_until = _decode(value[8:]), unpacked_instant(value[:8])
     assert lease_until is not None
-    return NodeInfo(id=id, name=told.name, started_at=from_micros(told.started_at), lease_until=lease_until)
+    return NodeInfo(
+        id=id,
+        name=told.name,
+        started_at=from_micros(told.started_at),
+        lease_until=lease_until,
+        draining=told.draining,
+    )
 
 
 async def lapsed(link: Link, now: datetime, limit: int) -> list[Run]:

@@ -84,6 +84,11 @@ async def next_fire_at(link: Link) -> datetime | None:
     return unpacked_instant(await link.run(NEXT_FIRE))
 
 
+async def pauses(link: Link, limit: int) -> list[tuple[int, datetime]]:
+    found = await link.ask("ZRANGE", link.key("pauses"), 0, limit - 1, "WITHSCORES")
+    return [(int(id), from_micros(int(until))) for id, until in zip(found[::2], found[1::2], strict=True)]
+
+
 async def next_due_at(link: Link, queues: Sequence[str]) -> datetime | None:
     return unpacked_instant(await link.run(NEXT_DUE, *queues))
 

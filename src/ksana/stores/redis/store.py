@@ -128,6 +128,9 @@ class RedisStore:
     async def next_fire_at(self) -> datetime | None:
         return await reading.next_fire_at(self._link)
 
+    async def pauses(self, limit: int) -> list[tuple[int, datetime]]:
+        return await reading.pauses(self._link, limit)
+
     async def next_due_at(self, queues: Sequence[str]) -> datetime | None:
         return await reading.next_due_at(self._link, queues)
 
@@ -246,6 +249,9 @@ class RedisStore:
 
     async def beat(self, node_id: int, now: datetime, lease: timedelta) -> Heartbeat:
         return await nodes.beat(self._link, node_id, now, lease)
+
+    async def set_draining(self, node_id: int, is_draining: bool) -> bool:
+        return await nodes.set_draining(self._link, node_id, is_draining)
 
     async def leave(self, node_id: int) -> None:
         await nodes.leave(self._link, node_id)

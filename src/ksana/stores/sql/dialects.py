@@ -45,6 +45,7 @@ def _partial_indexes() -> dict[str, str]:
         "where_undelivered": "WHERE due_at IS NOT NULL",
         "where_subject": "WHERE subject IS NOT NULL",
         "where_next": "WHERE next_action_at IS NOT NULL",
+        "where_resumes": "WHERE resumes_at IS NOT NULL",
         "held_column": "SELECT 1",
         "held_queue": f"{_HELD} AND queue",
         "held_index": "queue, subject",
@@ -159,6 +160,7 @@ _INNODB = {
     "where_undelivered": "",
     "where_subject": "",
     "where_next": "",
+    "where_resumes": "",
     # What a worker holds is found by the queue it was handed out from, which is NULL for everything else.
     "held_column": (
         f"ALTER TABLE ksana_runs ADD COLUMN held_in VARCHAR(255) AS (CASE WHEN {_HELD} THEN queue END) VIRTUAL"

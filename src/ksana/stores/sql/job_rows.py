@@ -31,6 +31,7 @@ def job_to_row(job: Job) -> tuple[Any, ...]:
         to_micros(job.created_at),
         to_micros(job.updated_at),
         micros_or_none(job.deleted_at),
+        micros_or_none(job.resumes_at),
     )
 
 

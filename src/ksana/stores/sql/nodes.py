@@ -19,10 +19,12 @@ from ksana.stores.sql.statements import (
     FORGET_TAKEN,
     FORGET_UNHEARD,
     HELD_NODES,
+    IS_DRAINING,
     LAPSED_NODES,
     LIVE_NODES,
     PAST_DEADLINE,
     RUNS_OF_NODES,
+    SET_DRAINING,
     TAKEN_RUNS,
 )
 from ksana.stores.sql.turns import with_jobs
@@ -37,13 +39,20 @@ async def join(tx: Tx, name: str, now: datetime, lease: timedelta) -> NodeInfo:
 
 
 async def beat(tx: Tx, node_id: int, now: datetime, lease: timedelta) -> Heartbeat:
-    alive = await tx.run(EXTEND_LEASE, id=node_id, until=to_micros(now + lease)) > 0
+    await tx.run(EXTEND_LEASE, id=node_id, until=to_micros(now + lease))
+    found = await tx.rows(IS_DRAINING, id=node_id)
     taken = [(row[0], row[1]) for row in await tx.rows(TAKEN_RUNS, node_id=node_id)]
     # Only what was read goes: somebody may be taking the next run at this very moment.
     for epoch in {epoch for _, epoch in taken}:
         heard = [run_id for run_id, at in taken if at == epoch]
         await tx.run(FORGET_HEARD, node_id=node_id, epoch=epoch, run_ids=heard)
-    return Heartbeat(alive, taken)
+    return Heartbeat(bool(found), taken, bool(found and found[0][0]))
+
+
+async def set_draining(tx: Tx, node_id: int, is_draining: bool) -> bool:
+    # Setting what is set already changes no row on some databases, and is no sign that there is no node.
+    await tx.run(SET_DRAINING, id=node_id, draining=int(is_draining))
+    return bool(await tx.rows(IS_DRAINING, id=node_id))
 
 
 async def leave(tx: Tx, node_id: int) -> None:
@@ -53,8 +62,14 @@ async def leave(tx: Tx, node_id: int) -> None:
 
 async def all_nodes(tx: Tx) -> list[NodeInfo]:
     return [
-        NodeInfo(id=id, name=name, started_at=from_micros(started_at), lease_until=from_micros(lease_until))
-        for id, name, started_at, lease_until in await tx.rows(ALL_NODES)
+        NodeInfo(
+            id=id,
+            name=name,
+            started_at=from_micros(started_at),
+            lease_until=from_micros(lease_until),
+            draining=bool(draining),
+        )
+        for id, name, started_at, lease_until, draining in await tx.rows(ALL_NODES)
     ]
 
 

@@ -31,6 +31,7 @@ from ksana.stores.sql.statements import (
     NEWEST_ATTEMPTS_TOLD,
     NEXT_DUE,
     NEXT_FIRE,
+    PAUSES,
     RUN_BY_TOKEN,
     RUNS_BY_ID,
 )
@@ -124,6 +125,10 @@ def _decision(state: State) -> str:
 async def next_fire_at(tx: Tx) -> datetime | None:
     rows = await tx.rows(NEXT_FIRE)
     return from_micros(rows[0][0]) if rows else None
+
+
+async def pauses(tx: Tx, limit: int) -> list[tuple[int, datetime]]:
+    return [(job_id, from_micros(until)) for job_id, until in await tx.rows(PAUSES, limit=limit)]
 
 
 async def next_due_at(tx: Tx, queues: Sequence[str]) -> datetime | None:

@@ -73,6 +73,9 @@ MOVE_CURSORS = Statement(
 NEXT_FIRE = Statement(
     "SELECT next_fire_at FROM ksana_cursors WHERE next_fire_at IS NOT NULL ORDER BY next_fire_at LIMIT 1"
 )
+PAUSES = Statement(
+    "SELECT id, resumes_at FROM ksana_jobs WHERE resumes_at IS NOT NULL ORDER BY resumes_at, id LIMIT :limit"
+)
 ACTIVE_RUNS = Statement(
     "SELECT job_id, COUNT(*) FROM ksana_runs {by_live} WHERE job_id IN (:ids*) AND ended_at IS NULL"
     " AND made_by <> 'apart' GROUP BY job_id"
@@ -294,7 +297,9 @@ ADD_NODE = Statement(
 )
 EXTEND_LEASE = Statement("UPDATE ksana_nodes SET lease_until = :until WHERE id = :id")
 DROP_NODE = Statement("DELETE FROM ksana_nodes WHERE id = :id")
-ALL_NODES = Statement("SELECT id, name, started_at, lease_until FROM ksana_nodes ORDER BY id")
+ALL_NODES = Statement("SELECT id, name, started_at, lease_until, draining FROM ksana_nodes ORDER BY id")
+IS_DRAINING = Statement("SELECT draining FROM ksana_nodes WHERE id = :id")
+SET_DRAINING = Statement("UPDATE ksana_nodes SET draining = :draining WHERE id = :id")
 TAKEN_RUNS = Statement("SELECT run_id, epoch FROM ksana_taken WHERE node_id = :node_id")
 FORGET_TAKEN = Statement("DELETE FROM ksana_taken WHERE node_id = :node_id")
 FORGET_HEARD = Statement(

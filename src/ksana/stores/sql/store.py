@@ -145,6 +145,9 @@ class SqlStore:
     async def next_fire_at(self) -> datetime | None:
         return await self._read(reading.next_fire_at)
 
+    async def pauses(self, limit: int) -> list[tuple[int, datetime]]:
+        return await self._read(lambda tx: reading.pauses(tx, limit))
+
     async def next_due_at(self, queues: Sequence[str]) -> datetime | None:
         return await self._read(lambda tx: reading.next_due_at(tx, queues))
 
@@ -293,6 +296,9 @@ class SqlStore:
 
     async def beat(self, node_id: int, now: datetime, lease: timedelta) -> Heartbeat:
         return await self._write(lambda tx: nodes.beat(tx, node_id, now, lease))
+
+    async def set_draining(self, node_id: int, is_draining: bool) -> bool:
+        return await self._write(lambda tx: nodes.set_draining(tx, node_id, is_draining))
 
     async def leave(self, node_id: int) -> None:
         await self._write(lambda tx: nodes.leave(tx, node_id))

@@ -30,7 +30,7 @@ def _table(name: str, columns: str) -> Table:
 JOBS = _table(
     "ksana_jobs",
     "id:int surface:text ref:text name:text folded_name:text kind:text enabled:int version:int definition:bytes"
-    " created_at:int updated_at:int deleted_at:int",
+    " created_at:int updated_at:int deleted_at:int resumes_at:int",
 )
 TAGS = _table("ksana_tags", "tag:text job_id:int")
 CURSORS = _table("ksana_cursors", "job_id:int version:int slot_limit:int next_slot_at:int next_fire_at:int")

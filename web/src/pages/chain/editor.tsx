@@ -1,11 +1,12 @@
 /** The definition of a chain as JSON; what the server finds wrong is shown with its line, and leads there. */
 import { useRef, useState } from 'preact/hooks';
-import { api, ApiError, ifMatch, readOnly, type Problem } from '../../lib/api';
+import { api, ApiError, ifMatch, type Problem } from '../../lib/api';
 import { say, sayError } from '../../lib/feedback';
 import { t } from '../../lib/i18n';
 import { href, navigate } from '../../lib/router';
 import type { Job } from '../../lib/types';
-import { Button, Card, PageHead, TextField } from '../../ui/controls';
+import { Act } from '../../ui/act';
+import { Card, PageHead, TextField } from '../../ui/controls';
 import { Icon } from '../../ui/icon';
 import { locate } from './locate';
 
@@ -104,7 +105,7 @@ function ChainEditor({ job, saveText, save }: Props) {
       </Card>
       <Card
         title={t('chain.definition_json')}
-        side={<Button text={saveText} kind="primary" submit disabled={isSaving || readOnly.value || 'error' in config} />}
+        side={<Act text={saveText} kind="primary" submit disabled={isSaving || 'error' in config} />}
       >
         <div class="body stack">
           {('error' in config || placed.length > 0) && (

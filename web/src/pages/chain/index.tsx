@@ -8,9 +8,11 @@ import { useKey } from '../../lib/keys';
 import { useResource } from '../../lib/resource';
 import { href, navigate, param, setQuery } from '../../lib/router';
 import type { Job, Run } from '../../lib/types';
-import { Button, Card, Chip, Menu, PageHead, Tabs } from '../../ui/controls';
+import { Act } from '../../ui/act';
+import { Card, Menu, PageHead, Tabs } from '../../ui/controls';
 import { Empty, Pending } from '../../ui/feedback';
 import { Instant } from '../../ui/instant';
+import { Paused } from '../../ui/paused';
 import { JsonDialog } from '../../ui/json_dialog';
 import { ScheduleText, zoneOf } from '../../ui/schedule';
 import { EditChain, NewChain } from './editor';
@@ -68,29 +70,27 @@ function Defined({ job, refresh, set, trail }: Props) {
   const tab = param('tab') === 'definition' ? 'definition' : 'graph';
   const [isStarting, setStarting] = useState(false);
   const then = (done: Promise<boolean>): void => void done.then((isDone) => isDone && refresh());
+  const erase = async (): Promise<void> => {
+    if (await remove(job)) navigate(href('/chains'));
+  };
   const begin = (): void => void attempt(() => start(job));
   const mayStart = job.enabled && !readOnly.value;
   useKey('s', 'key.start', begin, mayStart);
   const side = (
     <>
-      <Button text={t('chain.start')} icon="play" kind="primary" disabled={!mayStart} title={t('chain.start_key')} onClick={begin} />
-      <Button text={t('chain.start_with')} icon="edit" disabled={!mayStart} onClick={() => setStarting(true)} />
+      <Act text={t('chain.start')} icon="play" kind="primary" disabled={!mayStart} title={t('chain.start_key')} onClick={begin} />
+      <Act text={t('chain.start_with')} icon="edit" disabled={!mayStart} onClick={() => setStarting(true)} />
       {job.enabled ? (
-        <Button text={t('act.pause')} icon="pause" disabled={readOnly.value} onClick={() => then(pause(job))} />
+        <Act text={t('act.pause')} icon="pause" onClick={() => then(pause(job))} />
       ) : (
-        <Button text={t('act.resume')} icon="play" disabled={readOnly.value} onClick={() => then(resume(job))} />
+        <Act text={t('act.resume')} icon="play" onClick={() => then(resume(job))} />
       )}
       <Menu
         label={t('act.more')}
         items={[
           { text: t('chain.as_job'), icon: 'right', onClick: () => navigate(href(`/jobs/${job.id}`)) },
           { text: t('chain.all_runs'), icon: 'right', onClick: () => navigate(href('/runs', { job_id: job.id, range: 'all' })) },
-          {
-            text: t('act.delete'),
-            icon: 'trash',
-            isDangerous: true,
-            onClick: () => void remove(job).then((isDone) => isDone && navigate(href('/chains'))),
-          },
+          ...(readOnly.value ? [] : [{ text: t('act.delete'), icon: 'trash' as const, isDangerous: true, onClick: () => void erase() }]),
         ]}
       />
     </>
@@ -99,9 +99,9 @@ function Defined({ job, refresh, set, trail }: Props) {
     <>
       <PageHead title={job.name} trail={trail} side={side}>
         <div class="meta">
-          {!job.enabled && <Chip text={t('state.paused')} tone="warn" />}
+          <Paused job={job} />
           <span>{t('chain.version', { n: job.version })}</span>
-          <ScheduleText schedule={job.schedule} />
+          <ScheduleText job={job} />
           {job.next_fire_at && (
             <span>
               {t('jobs.next')} <Instant at={job.next_fire_at} zone={zoneOf(job.schedule)} short />

@@ -1,6 +1,6 @@
 /** One step of a chain's run: how it stands, what it handed on, and what to do about it. */
 import { useState } from 'preact/hooks';
-import { api, readOnly } from '../../lib/api';
+import { api } from '../../lib/api';
 import { ask, attempt, say } from '../../lib/feedback';
 import { number, t, word } from '../../lib/i18n';
 import { useResource } from '../../lib/resource';
@@ -8,6 +8,7 @@ import { href } from '../../lib/router';
 import { mayComplete, mayRetry } from '../../lib/run_links';
 import { span } from '../../lib/time';
 import type { Attempt } from '../../lib/types';
+import { Act } from '../../ui/act';
 import { Json } from '../../ui/code';
 import { Button, Card, Facts } from '../../ui/controls';
 import { Instant } from '../../ui/instant';
@@ -43,10 +44,10 @@ export function NodePanel({ runId, step, onClose, refresh }: Props) {
         <StateBadge state={step.state} reason={step.reason} />
         <div class="line">
           {mayRetry(step.state) && (
-            <Button text={t('act.retry')} icon="retry" kind="primary" disabled={readOnly.value} onClick={() => void retry()} />
+            <Act text={t('act.retry')} icon="retry" kind="primary" onClick={() => void retry()} />
           )}
           {mayComplete(step.state) && (
-            <Button text={t('act.complete')} icon="ok" disabled={readOnly.value} onClick={() => setCompleting(true)} />
+            <Act text={t('act.complete')} icon="ok" onClick={() => setCompleting(true)} />
           )}
           {step.run_id && <Button text={t('chain.open_run')} href={href(`/runs/${step.run_id}`)} />}
         </div>

@@ -12,6 +12,7 @@ import { mayComplete, mayRetry, reasonOf } from '../../lib/run_links';
 import { familyOf, isFinal, STATES } from '../../lib/states';
 import { now, span } from '../../lib/time';
 import type { Run } from '../../lib/types';
+import { Act } from '../../ui/act';
 import { Json } from '../../ui/code';
 import { Button, Card, Menu, PageHead, Tabs } from '../../ui/controls';
 import { Pending } from '../../ui/feedback';
@@ -130,13 +131,13 @@ function Actions({ id, run, refresh }: { id: number; run: Run; refresh: () => vo
   return (
     <>
       {mayRetry(run.state) && (
-        <Button text={t('chain.retry_all')} icon="retry" kind="primary" disabled={readOnly.value} onClick={() => void retry()} />
+        <Act text={t('chain.retry_all')} icon="retry" kind="primary" onClick={() => void retry()} />
       )}
       {!isFinal(run.state) && (
-        <Button
+        <Act
           text={run.state === 'STOPPING' ? t('state.stopping') : t('chain.stop')}
           icon="stop"
-          disabled={readOnly.value || run.state === 'STOPPING'}
+          disabled={run.state === 'STOPPING'}
           onClick={() => void stop()}
         />
       )}

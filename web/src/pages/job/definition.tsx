@@ -1,11 +1,12 @@
 /** Makes or changes a job: a form, the same as JSON, as curl and as Python, with a preview of when it will fire. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ApiError, readOnly, type Problem } from '../../lib/api';
+import { ApiError, type Problem } from '../../lib/api';
 import { asCurl, asPython, type Draft } from '../../lib/definition';
 import { sayError } from '../../lib/feedback';
 import { t } from '../../lib/i18n';
 import { param, setQuery } from '../../lib/router';
 import type { Job } from '../../lib/types';
+import { Act } from '../../ui/act';
 import { Code } from '../../ui/code';
 import { Button, Card, Segments } from '../../ui/controls';
 import { DefinitionForm } from './form';
@@ -72,7 +73,7 @@ export function Definition({ draft, onDraft, job, saveText, isChanged, save, onR
           />
           <span class="grow" />
           {onReset && isChanged && <Button text={t('act.reset')} quiet onClick={onReset} />}
-          <Button text={saveText} kind="primary" submit disabled={!isChanged || isSaving || readOnly.value} />
+          <Act text={saveText} kind="primary" submit disabled={!isChanged || isSaving} />
         </div>
         {view === 'curl' ? <Code text={asCurl(draft, job)} label="curl" /> : view === 'python' ? <Code text={asPython(draft, job)} label="Python" /> : shown}
         <Unplaced problems={problems} seen={seen} />

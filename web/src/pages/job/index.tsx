@@ -8,9 +8,11 @@ import { useResource } from '../../lib/resource';
 import { href, navigate, param, setQuery } from '../../lib/router';
 import type { Job } from '../../lib/types';
 import { useCommands } from '../../shell/palette';
-import { Button, Chip, Menu, PageHead, Tabs } from '../../ui/controls';
+import { Act } from '../../ui/act';
+import { Menu, PageHead, Tabs } from '../../ui/controls';
 import { Pending } from '../../ui/feedback';
 import { Instant } from '../../ui/instant';
+import { Paused } from '../../ui/paused';
 import { ScheduleText, zoneOf } from '../../ui/schedule';
 import { Activity } from './activity';
 import { Backfill } from './backfill';
@@ -66,11 +68,11 @@ function Shown({ job, refresh, set }: ShownProps) {
         trail={[{ href: href('/jobs'), text: t('nav.jobs') }]}
         side={
           <>
-            <Button text={t('act.run')} icon="play" kind="primary" disabled={readOnly.value} onClick={() => then(runNow(job))} />
+            <Act text={t('act.run')} icon="play" kind="primary" onClick={() => then(runNow(job))} />
             {job.enabled ? (
-              <Button text={t('act.pause')} icon="pause" disabled={readOnly.value} onClick={() => then(pause(job))} />
+              <Act text={t('act.pause')} icon="pause" onClick={() => then(pause(job))} />
             ) : (
-              <Button text={t('act.resume')} icon="play" disabled={readOnly.value} onClick={() => then(resume(job))} />
+              <Act text={t('act.resume')} icon="play" onClick={() => then(resume(job))} />
             )}
             {!readOnly.value && (
               <Menu
@@ -93,9 +95,9 @@ function Shown({ job, refresh, set }: ShownProps) {
         }
       >
         <div class="meta">
-          {!job.enabled && <Chip text={t('state.paused')} tone="warn" />}
+          <Paused job={job} />
           <span>{word('kind', job.target.kind)}</span>
-          <ScheduleText schedule={job.schedule} />
+          <ScheduleText job={job} />
           {job.next_fire_at && (
             <span>
               {t('jobs.next')} <Instant at={job.next_fire_at} zone={zoneOf(job.schedule)} short />

@@ -13,7 +13,7 @@ import { Empty, Pending } from '../../ui/feedback';
 import { Icon } from '../../ui/icon';
 import { Instant } from '../../ui/instant';
 import { RunLine } from '../../ui/run_line';
-import { ScheduleText, zoneOf } from '../../ui/schedule';
+import { zoneOf } from '../../ui/schedule';
 import { StateBadge } from '../../ui/state';
 import { Fires } from './preview';
 
@@ -96,7 +96,7 @@ function NextFires({ job }: { job: Job }) {
     [job.version, job.next_slot_at],
   );
   return (
-    <Card title={t('job.next_fires')} side={<ScheduleText schedule={job.schedule} />}>
+    <Card title={t('job.next_fires')}>
       <div class="body stack">
         {!schedule ? (
           <p class="muted">{t('preview.none')}</p>
@@ -104,7 +104,6 @@ function NextFires({ job }: { job: Job }) {
           <Pending {...preview} />
         ) : (
           <>
-            <p class="strong">{said(preview.data.words)}</p>
             {!job.enabled && (
               <p class="lint">
                 <Icon name="pause" size={14} /> {t('job.fires_paused')}

@@ -1,11 +1,12 @@
 /** Every version of a definition: who made it, and what it changed. */
 import { useState } from 'preact/hooks';
-import { api, ifMatch, readOnly } from '../../lib/api';
+import { api, ifMatch } from '../../lib/api';
 import { draftOf } from '../../lib/definition';
 import { ask, attempt } from '../../lib/feedback';
 import { t, word } from '../../lib/i18n';
 import { useResource } from '../../lib/resource';
 import type { Job, JobVersion, Page } from '../../lib/types';
+import { Act } from '../../ui/act';
 import { Diff, Json } from '../../ui/code';
 import { Button, Card } from '../../ui/controls';
 import { Empty, Pending } from '../../ui/feedback';
@@ -44,7 +45,7 @@ function VersionCard({ job, version }: { job: Job; version: JobVersion }) {
             {word('audit', version.action)} · {version.actor} · <Instant at={version.at} />
           </span>
           {definition && <Button text={t('versions.whole')} pressed={isWhole} onClick={() => setWhole(!isWhole)} />}
-          {definition && version.version < job.version && <Button text={t('versions.restore')} disabled={readOnly.value} onClick={() => void restore()} />}
+          {definition && version.version < job.version && <Act text={t('versions.restore')} onClick={() => void restore()} />}
         </>
       }
     >

@@ -4,6 +4,7 @@ import { api, readOnly } from '../../lib/api';
 import { number, t, tn } from '../../lib/i18n';
 import { useResource } from '../../lib/resource';
 import type { Operation, Page } from '../../lib/types';
+import { Act } from '../../ui/act';
 import { OperationBar, useOperation, type OperationInput } from '../../ui/bulk';
 import { Button, Card, TextField } from '../../ui/controls';
 import { Dialog, Empty, Pending } from '../../ui/feedback';
@@ -52,11 +53,10 @@ export function DeadLetters({ queue }: { queue: string }) {
             <div class="bulk" role="region" aria-label={t('bulk.label')}>
               <strong>{tn('bulk.selected', selected.size)}</strong>
               <span class="grow" />
-              <Button
+              <Act
                 text={t('queue.redrive')}
                 icon="retry"
                 kind="primary"
-                disabled={readOnly.value}
                 onClick={() => setSubject({ ids: [...selected].map((id) => runOf(String(id))) })}
               />
             </div>
@@ -67,7 +67,7 @@ export function DeadLetters({ queue }: { queue: string }) {
             rows={items.data.items}
             rowKey={(item) => item.job_id}
             selected={selected}
-            onSelect={setSelected}
+            onSelect={readOnly.value ? undefined : setSelected}
             error={items.error}
             isLoading={items.isLoading}
             refresh={items.refresh}
@@ -115,7 +115,7 @@ function groupColumns(redrive: (group: DeadGroup) => void): Column<DeadGroup>[] 
       key: 'act',
       title: '',
       align: 'right',
-      show: (group) => <Button text={t('queue.redrive')} icon="retry" disabled={readOnly.value} onClick={() => redrive(group)} />,
+      show: (group) => <Act text={t('queue.redrive')} icon="retry" onClick={() => redrive(group)} />,
     },
   ];
 }

@@ -7,6 +7,8 @@ import { reasoned } from '../../lib/job_actions';
 import { useResource } from '../../lib/resource';
 import { href, param, setQuery } from '../../lib/router';
 import { span } from '../../lib/time';
+import { Act } from '../../ui/act';
+import { OperationBar, useOperation } from '../../ui/bulk';
 import { Button, Card, Chip, Menu, PageHead, Tabs } from '../../ui/controls';
 import { Empty } from '../../ui/feedback';
 import { Table, type Column } from '../../ui/table';
@@ -15,6 +17,7 @@ import { Enqueue } from './enqueue';
 import { Items } from './items';
 import { Limits } from './limits';
 import { Objects } from './objects';
+import { Purge } from './purge';
 import type { Queue } from './types';
 import { Workers } from './workers';
 
@@ -24,6 +27,8 @@ export function QueuesPage() {
   const queues = useResource<{ items: Queue[] }>((abort) => api.get('queues', {}, abort), [], { live: ['queue', 'run'], pace: 2000 });
   const [isEnqueuing, setEnqueuing] = useState(false);
   const [limited, setLimited] = useState<string | null>(null);
+  const [purged, setPurged] = useState<string | null>(null);
+  const operation = useOperation(queues.refresh);
   const view = VIEWS.find((each) => each === param('show')) ?? 'items';
   const queue = param('queue');
   const items = queues.data?.items;
@@ -32,13 +37,14 @@ export function QueuesPage() {
     <>
       <PageHead
         title={t('nav.queues')}
-        side={<Button text={t('queue.enqueue')} icon="plus" kind="primary" disabled={readOnly.value} onClick={() => setEnqueuing(true)} />}
+        side={<Act text={t('queue.enqueue')} icon="plus" kind="primary" onClick={() => setEnqueuing(true)} />}
       />
+      <OperationBar {...operation} />
       <Card>
         <Table
           label={t('nav.queues')}
           hasKeys={false}
-          columns={columns(queues.refresh, setLimited)}
+          columns={columns(queues.refresh, setLimited, setPurged)}
           rows={items}
           rowKey={(each) => each.queue}
           error={queues.error}
@@ -64,11 +70,23 @@ export function QueuesPage() {
       </div>
       {isEnqueuing && <Enqueue queue={queue} onClose={() => setEnqueuing(false)} onDone={queues.refresh} />}
       {limited !== null && <Limits queue={limited} onClose={() => setLimited(null)} onDone={queues.refresh} />}
+      {purged !== null && (
+        <Purge
+          queue={purged}
+          onClose={() => setPurged(null)}
+          onGo={(input) => {
+            setPurged(null);
+            void operation.begin(input);
+          }}
+        />
+      )}
     </>
   );
 }
 
-function columns(refresh: () => void, limit: (queue: string) => void): Column<Queue>[] {
+type Open = (queue: string) => void;
+
+function columns(refresh: () => void, limit: Open, purge: Open): Column<Queue>[] {
   return [
     {
       key: 'queue',
@@ -95,7 +113,7 @@ function columns(refresh: () => void, limit: (queue: string) => void): Column<Qu
         queue.dead_letters ? <a href={href('/queues', { queue: queue.queue, show: 'dead' })}>{number(queue.dead_letters)}</a> : '0',
     },
     { key: 'limits', title: t('queue.limits'), minor: true, show: (queue) => <LimitWords queue={queue} /> },
-    { key: 'acts', title: '', align: 'right', show: (queue) => <RowMenu queue={queue} refresh={refresh} limit={limit} /> },
+    { key: 'acts', title: '', align: 'right', show: (queue) => <RowMenu {...{ queue, refresh, limit, purge }} /> },
   ];
 }
 
@@ -120,7 +138,7 @@ function LimitWords({ queue }: { queue: Queue }) {
   return <span>{said.filter(Boolean).join(' · ')}</span>;
 }
 
-function RowMenu({ queue, refresh, limit }: { queue: Queue; refresh: () => void; limit: (queue: string) => void }) {
+function RowMenu({ queue, refresh, limit, purge }: { queue: Queue; refresh: () => void; limit: Open; purge: Open }) {
   if (readOnly.value) return null;
   const path = `/scheduler/queues/${encodeURIComponent(queue.queue)}`;
   const pause = async (): Promise<void> => {
@@ -138,6 +156,7 @@ function RowMenu({ queue, refresh, limit }: { queue: Queue; refresh: () => void;
           ? { text: t('act.resume'), icon: 'play', onClick: () => void resume() }
           : { text: t('act.pause'), icon: 'pause', onClick: () => void pause() },
         { text: t('queue.set_limits'), icon: 'edit', onClick: () => limit(queue.queue) },
+        { text: t('queue.purge'), icon: 'trash', isDangerous: true, onClick: () => purge(queue.queue) },
       ]}
     />
   );

@@ -1,12 +1,13 @@
 /** Objects that items are about: what is known of them, which gates hold them back, and what became of them. */
 import { useState } from 'preact/hooks';
-import { api, ApiError, readOnly, type Problem } from '../../lib/api';
+import { api, ApiError, type Problem } from '../../lib/api';
 import { say, sayError } from '../../lib/feedback';
 import { number, t, word } from '../../lib/i18n';
 import { changesOf } from '../../lib/changes';
 import { useResource } from '../../lib/resource';
 import { param, setQuery } from '../../lib/router';
 import type { Page } from '../../lib/types';
+import { Act } from '../../ui/act';
 import { Diff, Json } from '../../ui/code';
 import { Button, Card, Chip, Select, TextField } from '../../ui/controls';
 import { Dialog, Empty, Pending } from '../../ui/feedback';
@@ -147,7 +148,7 @@ function ObjectDialog({ object, onClose, onDone }: { object: GovernedObject; onC
         </div>
         <footer>
           <Button text={t('act.cancel')} onClick={onClose} />
-          <Button text={t('act.save')} kind="primary" submit disabled={readOnly.value} />
+          <Act text={t('act.save')} kind="primary" submit />
         </footer>
       </form>
     </Dialog>

@@ -9,6 +9,7 @@ import { href, navigate } from '../../lib/router';
 import { mayComplete, mayRetry } from '../../lib/run_links';
 import { isFinal } from '../../lib/states';
 import type { Attempt, Run } from '../../lib/types';
+import { Act } from '../../ui/act';
 import { Button, Menu, type MenuItem } from '../../ui/controls';
 import { JsonDialog } from '../../ui/json_dialog';
 import { curlOf } from './curl';
@@ -58,18 +59,18 @@ export function RunActions({ run, attempt, trace, refresh }: Props) {
   return (
     <>
       {mayRetry(run.state) && (
-        <Button text={t('act.retry')} icon="retry" kind="primary" disabled={readOnly.value} onClick={() => void retry()} />
+        <Act text={t('act.retry')} icon="retry" kind="primary" onClick={() => void retry()} />
       )}
       {mayRetry(run.state) && isItem && (
-        <Button text={t('run.retry_edited')} icon="edit" disabled={readOnly.value} onClick={() => setOpen('payload')} />
+        <Act text={t('run.retry_edited')} icon="edit" onClick={() => setOpen('payload')} />
       )}
       {!isFinal(run.state) && run.state !== 'STOPPING' && (
-        <Button text={t('act.cancel_run')} icon="stop" disabled={readOnly.value} onClick={() => void cancel()} />
+        <Act text={t('act.cancel_run')} icon="stop" onClick={() => void cancel()} />
       )}
-      {run.job_id !== null && run.parent_id === null && !isItem && (
+      {mayRunAgain && (
         <>
-          <Button text={t('act.run_again')} icon="play" title={t('run.again_key')} disabled={!mayRunAgain} onClick={() => void tried(() => again(run.input))} />
-          <Button text={t('act.run_edited')} icon="edit" title={t('run.edited_key')} disabled={!mayRunAgain} onClick={() => setOpen('edit')} />
+          <Button text={t('act.run_again')} icon="play" title={t('run.again_key')} onClick={() => void tried(() => again(run.input))} />
+          <Button text={t('act.run_edited')} icon="edit" title={t('run.edited_key')} onClick={() => setOpen('edit')} />
         </>
       )}
       {curl && <Button text={t('run.copy_curl')} icon="copy" title={t('run.curl_key')} onClick={curl} />}

@@ -271,7 +271,7 @@ function Decision({ run, job, zone }: { run: Run; job: Job | undefined; zone?: s
         ? t('run.retry_rule', { n: number(retry.max_attempts), delay: retry.initial_delay, strategy: word('strategy', retry.strategy) })
         : t('run.no_retry'),
     ],
-    [t('form.schedule'), <ScheduleText schedule={job.schedule} />],
+    [t('form.schedule'), <ScheduleText job={job} />],
     [t('run.next_fire'), <Instant at={job.next_fire_at} zone={zone} short />],
   ];
   return (

@@ -1,9 +1,10 @@
 /** Retry or cancel many runs: the selected ones, or all that the filter finds. */
 import { useState } from 'preact/hooks';
-import { api, readOnly } from '../../lib/api';
+import { api } from '../../lib/api';
 import { ask, sayError } from '../../lib/feedback';
 import { t, tn, word } from '../../lib/i18n';
 import type { Operation } from '../../lib/types';
+import { Act } from '../../ui/act';
 import type { OperationInput } from '../../ui/bulk';
 import { Button } from '../../ui/controls';
 import { filterOfUrl, stretchOfUrl } from './filter';
@@ -43,8 +44,8 @@ export function RunsBulk({ selected, clear, begin, total }: Props) {
         <Button text={isAll ? t('bulk.only_selected') : tn('bulk.take_all', total)} quiet onClick={() => setAllMeant(!isAll)} />
       )}
       <span class="grow" />
-      <Button text={t('act.retry')} icon="retry" disabled={readOnly.value} onClick={() => void act('retry')} />
-      <Button text={t('act.cancel_runs')} icon="stop" disabled={readOnly.value} onClick={() => void act('cancel')} />
+      <Act text={t('act.retry')} icon="retry" onClick={() => void act('retry')} />
+      <Act text={t('act.cancel_runs')} icon="stop" onClick={() => void act('cancel')} />
       <Button icon="close" label={t('bulk.clear')} quiet onClick={clear} />
     </div>
   );

@@ -1,6 +1,6 @@
 /** Runs of all jobs: find some, see when they were, act on many. */
 import { useState } from 'preact/hooks';
-import { api } from '../../lib/api';
+import { api, readOnly } from '../../lib/api';
 import { number, t, tn, word } from '../../lib/i18n';
 import { useKey } from '../../lib/keys';
 import { useResource } from '../../lib/resource';
@@ -55,7 +55,7 @@ export function RunsPage() {
           rowKey={(run) => run.id}
           href={runHref}
           selected={selected}
-          onSelect={setSelected}
+          onSelect={readOnly.value ? undefined : setSelected}
           error={runs.error}
           isLoading={runs.isLoading}
           refresh={runs.refresh}

@@ -1,8 +1,10 @@
 /** Whether all is well: checks with what to do, this node, its store, the nodes beside it. */
 import { api } from '../../lib/api';
-import { number, t, word } from '../../lib/i18n';
+import { ask, attempt } from '../../lib/feedback';
+import { number, t, tn, word } from '../../lib/i18n';
 import { useResource } from '../../lib/resource';
 import { span } from '../../lib/time';
+import { Act } from '../../ui/act';
 import { Card, Chip, Facts } from '../../ui/controls';
 import { Failed, Pending } from '../../ui/feedback';
 import { Icon } from '../../ui/icon';
@@ -16,6 +18,11 @@ const WORST = ['bad', 'warn', 'ok'];
 export function Health() {
   const system = useResource<SystemView>((abort) => api.get('system', {}, abort), [], { live: ['stats', 'job'], pace: 10_000 });
   const { data } = system;
+  const turn = async (node: Node): Promise<void> => {
+    const what = node.draining ? 'resume' : 'drain';
+    const answer = node.draining || (await ask({ title: t('sys.ask_drain', { name: node.name }), body: t('sys.what_drain'), act: t('sys.drain') }));
+    if (answer && (await attempt(() => api.post(`nodes/${node.id}/${what}`)))) system.refresh();
+  };
   if (!data) return <Pending {...system} />;
   const checks = [...data.checks].sort((a, b) => WORST.indexOf(a.level) - WORST.indexOf(b.level));
   return (
@@ -58,8 +65,15 @@ export function Health() {
                 </span>
               ),
             },
-            { key: 'alive', title: t('runs.state'), show: (node) => <Chip text={t(node.is_alive ? 'sys.alive' : 'sys.silent')} tone={node.is_alive ? 'good' : 'warn'} /> },
+            { key: 'alive', title: t('runs.state'), show: (node) => <Standing node={node} /> },
             { key: 'started', title: t('sys.started'), show: (node) => <Instant at={node.started_at} short /> },
+            {
+              key: 'act',
+              title: '',
+              align: 'right',
+              show: (node) =>
+                node.is_alive && <Act text={t(node.draining ? 'act.resume' : 'sys.drain')} onClick={() => void turn(node)} />,
+            },
             { key: 'lease', title: t('sys.lease'), minor: true, show: (node) => <Instant at={node.lease_until} short /> },
           ]}
           rows={data.nodes}
@@ -69,6 +83,14 @@ export function Health() {
       </Card>
     </>
   );
+}
+
+type Node = SystemView['nodes'][number];
+
+function Standing({ node }: { node: Node }) {
+  if (!node.is_alive) return <Chip text={t('sys.silent')} tone="warn" />;
+  if (!node.draining) return <Chip text={t('sys.alive')} tone="good" />;
+  return <Chip text={node.held ? tn('sys.draining', node.held) : t('sys.drained')} tone="warn" />;
 }
 
 /** What is well is said in the language that is shown; trouble in the words of the server, which knows the figures. */

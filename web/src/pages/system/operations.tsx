@@ -1,10 +1,11 @@
 /** Acts on many at once that this server has begun: how far they are, and what went wrong. */
-import { api, readOnly } from '../../lib/api';
+import { api } from '../../lib/api';
 import { attempt } from '../../lib/feedback';
 import { number, t, word } from '../../lib/i18n';
 import { useResource } from '../../lib/resource';
 import type { Operation, Page } from '../../lib/types';
-import { Button, Card } from '../../ui/controls';
+import { Act } from '../../ui/act';
+import { Card } from '../../ui/controls';
 import { Empty } from '../../ui/feedback';
 import { Instant } from '../../ui/instant';
 import { StateBadge } from '../../ui/state';
@@ -46,7 +47,7 @@ export function Operations() {
             align: 'right',
             show: (each) =>
               each.state === 'running' &&
-              each.id && <Button text={t('act.cancel')} disabled={readOnly.value} onClick={() => void cancel(each.id!)} />,
+              each.id && <Act text={t('act.cancel')} onClick={() => void cancel(each.id!)} />,
           },
         ]}
         rows={operations.data?.items}

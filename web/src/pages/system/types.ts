@@ -7,7 +7,7 @@ export interface SystemView {
   uptime_seconds: number;
   node_id: number | null;
   store: { kind: string; size_bytes: number | null; ok: boolean };
-  nodes: { id: number; name: string; started_at: Instant; lease_until: Instant; is_alive: boolean }[];
+  nodes: { id: number; name: string; started_at: Instant; lease_until: Instant; is_alive: boolean; draining: boolean; held: number | null }[];
   checks: { name: string; level: 'ok' | 'warn' | 'bad'; text: string; fix: string | null }[];
   retention: { keep: string | null; keep_last: number };
   exposed: boolean;

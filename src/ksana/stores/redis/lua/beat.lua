@@ -1,4 +1,4 @@
--- node, until -> whether it is there, and what was taken from it
+-- node, until -> what is said of it if it is there, and what was taken from it
 
 local node, till = take(), take()
 local value = call('HGET', 'nodes', node)
@@ -8,4 +8,4 @@ if #news > 0 then
   call('DEL', 'taken:' .. node)
   call('SREM', 'takers', node)
 end
-return {value and 1 or 0, news}
+return {value and string.sub(value, 9), news}

@@ -4,7 +4,8 @@
 local RESTING = {W = true, S = true, Y = true}
 
 local function take_change()
-  local change = {id = take_number(), version = take_number(), value = take(), cursor = take(), moves = take() == '1'}
+  local change = {id = take_number(), version = take_number(), value = take(), resumes = take()}
+  change.cursor, change.moves = take(), take() == '1'
   change.cancels, change.reason, change.now, change.has_gap = take(), take(), take_number(), take() == '1'
   if change.has_gap then
     change.gap = taken
@@ -91,7 +92,8 @@ for _, change in ipairs(changes_asked) do
   local ref = ref_of(old)
   if ref and call('HGET', 'refs', ref) == plain(id) then call('HDEL', 'refs', ref) end
   stand_job(id, old, leave)
-  put_job(id, value)
+  call('ZREM', 'pauses', padded(id))
+  put_job(id, value, change.resumes)
   if change.has_gap then
     taken = change.gap
     keep_gap()

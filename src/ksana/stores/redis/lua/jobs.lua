@@ -29,18 +29,20 @@ local function stand_job(id, job, place)
   end
 end
 
-local function put_job(id, value)
+-- `resumes` is when a pause ends by itself, or empty.
+local function put_job(id, value, resumes)
   local job = read_job(value)
   local ref = ref_of(job)
   if ref then call('HSET', 'refs', ref, plain(id)) end
   stand_job(id, job, enter)
+  if resumes ~= '' then call('ZADD', 'pauses', resumes, padded(id)) end
   call('SET', 'job:' .. plain(id), value)
   return job
 end
 
-local function add_job(id, value)
+local function add_job(id, value, resumes)
   enter('jobs', plain(id), plain(id))
-  put_job(id, value)
+  put_job(id, value, resumes)
 end
 
 -- Gaps are kept once each; they are found by their job, and forgotten by when they were recorded.

@@ -15,11 +15,11 @@ function restore.keys()
 end
 
 function restore.jobs()
-  local id, value = take_number(), take()
+  local id, value, resumes = take_number(), take(), take()
   pass_over('job', id)
   local ref = ref_of(read_job(value))
   if call('EXISTS', 'job:' .. plain(id)) == 1 or (ref and call('HEXISTS', 'refs', ref) == 1) then return false end
-  add_job(id, value)
+  add_job(id, value, resumes)
   return true
 end
 

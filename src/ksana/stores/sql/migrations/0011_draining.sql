@@ -1,0 +1,3 @@
+-- Whether a node is to take on nothing more.
+
+ALTER TABLE ksana_nodes ADD COLUMN draining {int} NOT NULL DEFAULT 0;

@@ -132,18 +132,21 @@ async def test_one_given_up_is_cancelled_and_nothing_is_told_of_it() -> None:
 
 
 async def test_one_whose_time_is_up_may_still_be_given_up_while_it_tidies_up() -> None:
-    is_late, gate = asyncio.Event(), asyncio.Event()
+    late: set[int] = set()
+    are_both_late, gate = asyncio.Event(), asyncio.Event()
 
     async def hang(number: int) -> None:
         try:
             await asyncio.Event().wait()
         finally:
-            is_late.set()
+            late.add(number)
+            if len(late) == 2:
+                are_both_late.set()
             await gate.wait()
 
     desk = Desk(hang)
     begun, other = desk.begin(1, timeout=TINY), desk.begin(2, timeout=TINY)
-    await asyncio.wait_for(is_late.wait(), 20)
+    await asyncio.wait_for(are_both_late.wait(), 20)
     begun.give_up()
     gate.set()
     await rounds()

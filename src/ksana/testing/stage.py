@@ -13,7 +13,7 @@ from typing import Any, Final
 from ksana.domain.errors import InvalidArgument
 from ksana.domain.items import stored_queue
 from ksana.domain.outcomes import AttemptContext, Outcome
-from ksana.domain.ports import Store, Target
+from ksana.domain.ports import Begun, Store, Target
 from ksana.engine.contexts import Contexts
 from ksana.engine.engine import Engine, EngineOptions
 from ksana.engine.keeper import Upkeep
@@ -52,21 +52,53 @@ class VirtualClock:
         await asyncio.sleep(max(0.0, span.total_seconds()))
 
 
-class _WatchedPython(PythonTarget):
+class _Watched:
+    """A function in its thread, for as long as somebody wants to know what comes of it."""
+
+    def __init__(self, loop: VirtualLoop, tell: Callable[[Outcome], None]) -> None:
+        self._loop = loop
+        self._tell = tell
+        self._begun: Begun | None = None
+        self._is_over = False
+        loop.outside += 1
+
+    def over(self, begun: Begun | Outcome) -> Begun | Outcome:
+        """The same, watched, unless it is over already."""
+        if isinstance(begun, Outcome):
+            self._end()
+            return begun
+        self._begun = begun
+        return self
+
+    def tell(self, outcome: Outcome) -> None:
+        self._end()
+        self._tell(outcome)
+
+    def give_up(self) -> None:
+        self._end()
+        if self._begun is not None:
+            self._begun.give_up()
+
+    def _end(self) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._loop.outside -= 1
+
+
+class WatchedPython(PythonTarget):
     """Tells the loop of functions in threads, for which time does not pass."""
 
     def __init__(self, loop: VirtualLoop, functions: Mapping[str, Callable[..., Any]]) -> None:
         super().__init__(functions, threads=_MANY)
         self._loop = loop
 
-    async def execute(self, context: AttemptContext, config: dict[str, Any]) -> Outcome:
+    def begin(
+        self, context: AttemptContext, config: dict[str, Any], tell: Callable[[Outcome], None]
+    ) -> Begun | Outcome:
         if self._is_async(config["function"]):
-            return await super().execute(context, config)
-        self._loop.outside += 1
-        try:
-            return await super().execute(context, config)
-        finally:
-            self._loop.outside -= 1
+            return super().begin(context, config, tell)
+        watched = _Watched(self._loop, tell)
+        return watched.over(super().begin(context, config, watched.tell))
 
     def _is_async(self, name: str) -> bool:
         try:
@@ -106,7 +138,7 @@ class Stage:
             self.clock,
             Contexts(0, ""),
             holder="rehearsal",
-            make_target=lambda functions, _: _WatchedPython(self._loop, functions),
+            make_target=lambda functions, _: WatchedPython(self._loop, functions),
         )
         self._handlers += workers.workers
 
@@ -117,7 +149,7 @@ class Stage:
         targets["http"] = HttpTarget(policy=policy, now=clock.now, courier=partial(_scripted, script))
         # Without an environment it knows no broker, and a test must not reach a real one.
         targets["celery"] = CeleryTarget(environ={}, sleep=clock.sleep)
-        targets["python"] = _WatchedPython(self._loop, self.functions)
+        targets["python"] = WatchedPython(self._loop, self.functions)
         return targets
 
     async def open(self) -> None:

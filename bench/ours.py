@@ -18,6 +18,7 @@ from ksana.engine.clock import SystemClock
 from ksana.engine.engine import Engine, EngineOptions
 from ksana.observe.metrics import MetricsObserver
 from ksana.observe.run_log import LogObserver
+from ksana.process import collect_at_ease
 from ksana.stores.mysql import MysqlDatabase
 from ksana.stores.postgres import PostgresDatabase
 from ksana.stores.sql.run_rows import run_to_row
@@ -44,9 +45,10 @@ _SEEDED_AT_ONCE = 2000
 
 
 class Bench:
-    """A store with an engine on it."""
+    """A store with an engine on it, in a process that is like a server's."""
 
     def __init__(self, url: str, workers: int, target: Target | None = None, clock: Clock | None = None) -> None:
+        collect_at_ease()
         target, clock = target or NoopTarget(), clock or SystemClock()
         self.database = _DATABASES[url.partition("://")[0]](url)
         self.store = SqlStore(self.database)

@@ -30,6 +30,8 @@ def _partial_indexes() -> dict[str, str]:
         "held": "state = 'RUNNING'",
         "by_held": "",
         "slim_indexes": "SELECT 1",
+        "drop_job_index": "DROP INDEX ksana_runs_job",
+        "add_job_index": "CREATE INDEX ksana_runs_job ON ksana_runs (job_id, id) WHERE job_id IS NOT NULL",
         "ready_column": "",
         "ready_index": "queue, priority, due_at, id",
         "live_index": "job_id, state, created_at, id",
@@ -144,6 +146,8 @@ _INNODB = {
         " DROP INDEX ksana_runs_node, DROP INDEX ksana_runs_live,"
         " ADD INDEX ksana_runs_live (job_id, ended_at, waits, created_at, id)"
     ),
+    "drop_job_index": "SELECT 1",
+    "add_job_index": "SELECT 1",
     "waits": "waits = 1",
     "holds": "waits = 0",
     "held": "state = 'RUNNING' AND ended_at IS NULL",

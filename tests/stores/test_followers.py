@@ -31,10 +31,11 @@ async def a_line(store: Store, dag: dict[str, Any] = LINE) -> None:
     await store.turn([], a_claim(node_id=7))
 
 
-async def succeed(store: Store, step: str, **said: Any) -> Turn:
+async def succeed(store: Store, step: str, artifact: bytes | None = None, **said: Any) -> Turn:
     """End a step, and ask for what follows from it."""
     [run] = [child for child in await store.children(1) if child.step == step]
-    return await store.turn([a_move(run, SUCCEED, LATER, attempt=an_attempt(run))], for_followers(**said))
+    move = a_move(run, SUCCEED, LATER, attempt=an_attempt(run))
+    return await store.turn([msgspec.structs.replace(move, artifact=artifact)], for_followers(**said))
 
 
 def steps(turn: Turn) -> list[str | None]:
@@ -111,6 +112,29 @@ async def test_a_result_offered_again_changes_nothing_more(store: Store) -> None
     assert await shown(store) == "RUNNING: a=SUCCESS b=SUCCESS c=RUNNING d=WAITING"
 
 
+async def test_what_steps_hand_on_is_kept_with_their_end(store: Store) -> None:
+    await a_line(store)
+    assert await store.keep_checkpoint(10, (await get(store, 10)).epoch, b'"half"')
+    for step, heir in ("a", "b"), ("b", "c"), ("c", "d"):
+        assert steps(await succeed(store, step, artifact=f'"{step}"'.encode())) == [heir]
+    await succeed(store, "d")
+    kept = await store.kept([10, 11, 12, 13])
+    assert {id: (one.artifact, one.checkpoint) for id, one in kept.items()} == {
+        10: (b'"a"', b'"half"'),
+        11: (b'"b"', None),
+        12: (b'"c"', None),
+    }
+
+
+async def test_a_late_result_leaves_nothing_to_keep(store: Store) -> None:
+    await a_line(store)
+    await succeed(store, "a")
+    b = await get(store, 11)
+    late = a_move(msgspec.structs.replace(b, epoch=b.epoch - 1), SUCCEED, LATER, attempt=an_attempt(b))
+    turn = await store.turn([msgspec.structs.replace(late, artifact=b"1")], for_followers())
+    assert (turn.lost, await store.kept([11])) == (frozenset({11}), {})
+
+
 async def test_nodes_that_pass_a_line_to_each_other_see_what_the_other_did(store: Store, reopen: Reopen) -> None:
     names = [f"s{n}" for n in range(9)]
     await a_line(store, a_dag(names[0], *[f"{name}<{names[n]}" for n, name in enumerate(names[1:])]))
@@ -129,7 +153,10 @@ async def test_other_runs_that_are_due_go_to_a_claim_for_anything(store: Store) 
     assert (await get(store, 2)).state is State.RUNNING
 
 
-async def test_sql_passes_a_line_on_without_looking_for_work(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("artifact", [None, b"[1]"])
+async def test_sql_passes_a_line_on_without_looking_for_work(
+    store: Store, monkeypatch: pytest.MonkeyPatch, artifact: bytes | None
+) -> None:
     if not isinstance(store, SqlStore):
         # Claiming as ever is the contract's other half; the tests above hold it.
         return
@@ -144,6 +171,6 @@ async def test_sql_passes_a_line_on_without_looking_for_work(store: Store, monke
     monkeypatch.setattr(relays, "pass_on", watched)
     await a_line(store)
     for step in "abcd":
-        await succeed(store, step)
+        await succeed(store, step, artifact)
     # The first end reads the family, and after the last there is nobody to pass on to.
     assert passed == [True, True]

@@ -22,6 +22,13 @@ def test_a_text_that_is_no_delay_is_refused(delay: str) -> None:
         Retry(delay)
 
 
+@pytest.mark.parametrize("delay", ["721h", timedelta(days=31), timedelta.max])
+def test_nobody_waits_for_months(delay: str | timedelta) -> None:
+    assert Retry("720h").delay == timedelta(days=30)
+    with pytest.raises(ValueError, match="30 days at most"):
+        Retry(delay)
+
+
 def test_an_ack_is_told_from_whatever_else_is_returned() -> None:
     ack = Ack(output=[1], next_action_at=datetime(2031, 1, 1, tzinfo=UTC))
     said = msgspec.json.decode(msgspec.json.encode(ack))

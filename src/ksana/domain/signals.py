@@ -9,11 +9,13 @@ import msgspec
 
 from ksana.domain.durations import parse_duration
 from ksana.domain.errors import InvalidArgument
+from ksana.domain.moves import LONGEST_WAIT
 from ksana.domain.times import parse_instant
 
 
 class Retry(Exception):
-    """Try again, after `delay` (`"5m"`, or a timedelta) if one is given, else when the retry policy says."""
+    """Try again, after `delay` (`"5m"`, or a timedelta, up to 30 days) if one is given, else when the retry policy
+    says."""
 
     delay: timedelta | None = None
 
@@ -24,6 +26,8 @@ class Retry(Exception):
             delay = parse_duration(delay, "delay")
         if delay is not None and (not isinstance(delay, timedelta) or delay < timedelta(0)):
             raise ValueError(f'Retry takes a span such as "30s", or a timedelta of zero or more, not {delay!r}')
+        if delay is not None and delay > LONGEST_WAIT:
+            raise ValueError(f"Retry waits {LONGEST_WAIT.days} days at most, not {delay}")
         super().__init__(message)
         self.delay = delay
 

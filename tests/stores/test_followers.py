@@ -153,10 +153,7 @@ async def test_other_runs_that_are_due_go_to_a_claim_for_anything(store: Store) 
     assert (await get(store, 2)).state is State.RUNNING
 
 
-@pytest.mark.parametrize("artifact", [None, b"[1]"])
-async def test_sql_passes_a_line_on_without_looking_for_work(
-    store: Store, monkeypatch: pytest.MonkeyPatch, artifact: bytes | None
-) -> None:
+async def test_sql_passes_a_line_on_without_looking_for_work(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     if not isinstance(store, SqlStore):
         # Claiming as ever is the contract's other half; the tests above hold it.
         return
@@ -171,6 +168,6 @@ async def test_sql_passes_a_line_on_without_looking_for_work(
     monkeypatch.setattr(relays, "pass_on", watched)
     await a_line(store)
     for step in "abcd":
-        await succeed(store, step, artifact)
+        await succeed(store, step)
     # The first end reads the family, and after the last there is nobody to pass on to.
     assert passed == [True, True]

@@ -154,7 +154,6 @@ class PostgresTx:
 
     async def pass_on(self, relay: Relay) -> Relayed | None:
         [(run_id, told)] = relay.told.items()
-        _, artifact, checkpoint = relay.kept or (run_id, None, None)
         rows: list[Row] = await self.rows(
             PASS_ON_BEYOND if relay.passes else PASS_ON,
             parent_id=relay.parent_id,
@@ -163,9 +162,6 @@ class PostgresTx:
             run_id=run_id,
             epoch=relay.epoch,
             told=msgspec.json.encode(told).decode(),
-            artifact=artifact,
-            checkpoint=checkpoint,
-            keeps=relay.kept is not None,
             ids=relay.heirs,
             count=len(relay.heirs),
             passes=relay.passes,

@@ -8,7 +8,6 @@ from typing import Any
 from ksana.domain.claims import Claim
 from ksana.domain.times import to_micros
 from ksana.stores.sql.claiming import claim_order
-from ksana.stores.sql.kept import keep
 from ksana.stores.sql.rows import Row
 from ksana.stores.sql.statements import (
     ADMIT_STEPS,
@@ -54,8 +53,6 @@ async def pass_on(tx: Tx, relay: Relay) -> Relayed | None:
         return None
     if not await tx.end(relay.told, relay.epoch, **relay.ended):
         return None
-    if relay.kept is not None:
-        await keep(tx, [tuple(relay.kept)])
     due_at = relay.ended["ended_at"]
     passed = await pass_steps(tx, relay.passes, due_at) if relay.passes else []
     rows = await tx.hand_over(relay.heirs, due_at, relay.claim)

@@ -18,7 +18,6 @@ from ksana.domain.states import State
 from ksana.stores.sql.families import FEW, Families, Known, passed_by
 from ksana.stores.sql.move_rows import Change
 from ksana.stores.sql.moving import Moves, ended_as
-from ksana.stores.sql.rows import Row
 from ksana.stores.sql.turns import TurnRows
 from ksana.stores.sql.tx import Relay, Told, Tx
 
@@ -26,14 +25,13 @@ _NOBODY: frozenset[int] = frozenset()
 
 
 class Leg(NamedTuple):
-    """The success of one step, which its own row tells. Nothing else is written but what is kept of it for others."""
+    """The success of one step, which its own row tells and which leaves nothing else to be written."""
 
     run: Run
     parent_id: int
     change: Change
     told: Told
     claim: Claim
-    kept: Row | None
 
 
 def leg_of(moves: Moves, claim: Claim | None, alerts: Sequence[Alert]) -> Leg | None:
@@ -45,10 +43,9 @@ def leg_of(moves: Moves, claim: Claim | None, alerts: Sequence[Alert]) -> Leg | 
     run = move.run
     if run.state is not State.SUCCESS or run.parent_id is None or run.job_id is not None or not change.is_told:
         return None
-    if moves.exchanges or moves.taken or moves.inputs:
+    if moves.exchanges or moves.taken or moves.kept or moves.inputs:
         return None
-    kept = moves.kept[0][1] if moves.kept else None
-    return Leg(run, run.parent_id, change, told, claim, kept)
+    return Leg(run, run.parent_id, change, told, claim)
 
 
 def may_pass_on(families: Families, leg: Leg) -> bool:
@@ -73,8 +70,7 @@ async def pass_on(tx: Tx, families: Families, leg: Leg) -> TurnRows | None:
     if known is None or heirs is None:
         return None
     stamp = secrets.randbits(62)
-    ended = ended_as(change)
-    relay = Relay(leg.parent_id, known.stamp, stamp, leg.told, change.epoch, ended, leg.kept, *heirs, leg.claim)
+    relay = Relay(leg.parent_id, known.stamp, stamp, leg.told, change.epoch, ended_as(change), *heirs, leg.claim)
     relayed = await tx.pass_on(relay)
     if relayed is None:
         return None

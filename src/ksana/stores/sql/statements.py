@@ -214,16 +214,9 @@ _ENDED_IN_FAMILY = (
     f"ended AS (UPDATE ksana_runs SET {_ENDED}, last_attempt = :told WHERE id = :run_id AND epoch = :epoch"
     " AND EXISTS (SELECT 1 FROM family) RETURNING id)"
 )
-_KEPT_IN_FAMILY = (
-    # What is not given stays as it was.
-    "kept AS (INSERT INTO ksana_kept (run_id, artifact, checkpoint)"
-    " SELECT id, CAST(:artifact AS BYTEA), CAST(:checkpoint AS BYTEA) FROM ended WHERE :keeps"
-    " ON CONFLICT (run_id) DO UPDATE SET artifact = COALESCE(excluded.artifact, ksana_kept.artifact),"
-    " checkpoint = COALESCE(excluded.checkpoint, ksana_kept.checkpoint))"
-)
 PASS_ON = Statement(
     # A whole turn in one step, which is a transaction by itself: all of it or, if anything is not as expected, nothing.
-    f"WITH {_FAMILY} RETURNING run_id), {_ENDED_IN_FAMILY}, {_KEPT_IN_FAMILY}"
+    f"WITH {_FAMILY} RETURNING run_id), {_ENDED_IN_FAMILY}"
     f" {_HAND_OVER} AND {_MAY_BE_HANDED} AND EXISTS (SELECT 1 FROM ended) {_RETURNING_HANDED}"
 )
 _PASSED = (
@@ -236,7 +229,7 @@ _TOLD_AS_HANDED = ", ".join(_HANDED.get(name, name) for name in RUNS.names)
 PASS_ON_BEYOND = Statement(
     # The same with steps in between that do nothing and are done; whole rows, of those and of the heirs.
     f"WITH {_FAMILY} AND (SELECT COUNT(*) FROM ksana_runs WHERE id IN (:passes*) AND state = 'WAITING') = :passed"
-    f" RETURNING run_id), {_ENDED_IN_FAMILY}, {_KEPT_IN_FAMILY},"
+    f" RETURNING run_id), {_ENDED_IN_FAMILY},"
     f" passed AS ({_PASSED} AND EXISTS (SELECT 1 FROM ended) RETURNING {_RUN}),"
     f" handed AS ({_HAND_OVER} AND {_MAY_BE_HANDED} AND EXISTS (SELECT 1 FROM ended) RETURNING {_TOLD_AS_HANDED})"
     " SELECT * FROM passed UNION ALL SELECT * FROM handed"

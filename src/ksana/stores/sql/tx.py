@@ -20,7 +20,7 @@ Told = dict[int, tuple[Any, ...] | None]
 class Relay(NamedTuple):
     """The end of a step with what follows from it, if the family's stamp is still the known one: a new stamp, and heirs
     that are let in and claimed; `passes` are steps in between that do nothing and are done. `ended` has what `end` is
-    given, `kept` the row of what is kept of the step for others."""
+    given."""
 
     parent_id: int
     known_stamp: int
@@ -28,7 +28,6 @@ class Relay(NamedTuple):
     told: Told
     epoch: int
     ended: dict[str, Any]
-    kept: Row | None
     heirs: list[int]
     passes: list[int]
     claim: Claim

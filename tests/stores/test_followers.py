@@ -34,7 +34,7 @@ async def a_line(store: Store, dag: dict[str, Any] = LINE) -> None:
 async def succeed(store: Store, step: str, artifact: bytes | None = None, **said: Any) -> Turn:
     """End a step, and ask for what follows from it."""
     [run] = [child for child in await store.children(1) if child.step == step]
-    move = a_move(run, SUCCEED, LATER, attempt=an_attempt(run))
+    move = a_move(run, SUCCEED, LATER, attempt=an_attempt(run, result=artifact))
     return await store.turn([msgspec.structs.replace(move, artifact=artifact)], for_followers(**said))
 
 
@@ -124,6 +124,8 @@ async def test_what_steps_hand_on_is_kept_with_their_end(store: Store) -> None:
         11: (b'"b"', None),
         12: (b'"c"', None),
     }
+    results = [[attempt.result for attempt in await store.attempts(id)] for id in (10, 11, 12, 13)]
+    assert results == [[b'"a"'], [b'"b"'], [b'"c"'], [None]]
 
 
 async def test_a_late_result_leaves_nothing_to_keep(store: Store) -> None:
@@ -153,7 +155,10 @@ async def test_other_runs_that_are_due_go_to_a_claim_for_anything(store: Store) 
     assert (await get(store, 2)).state is State.RUNNING
 
 
-async def test_sql_passes_a_line_on_without_looking_for_work(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("artifact", [None, b"[1]"])
+async def test_sql_passes_a_line_on_without_looking_for_work(
+    store: Store, monkeypatch: pytest.MonkeyPatch, artifact: bytes | None
+) -> None:
     if not isinstance(store, SqlStore):
         # Claiming as ever is the contract's other half; the tests above hold it.
         return
@@ -168,6 +173,6 @@ async def test_sql_passes_a_line_on_without_looking_for_work(store: Store, monke
     monkeypatch.setattr(relays, "pass_on", watched)
     await a_line(store)
     for step in "abcd":
-        await succeed(store, step)
+        await succeed(store, step, artifact)
     # The first end reads the family, and after the last there is nobody to pass on to.
     assert passed == [True, True]

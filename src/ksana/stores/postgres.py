@@ -30,7 +30,7 @@ from ksana.stores.sql.statements import (
     STAMP_CHAINS,
     Statement,
 )
-from ksana.stores.sql.tables import DUE_COLUMNS, RUNS, Table
+from ksana.stores.sql.tables import ATTEMPTS, DUE_COLUMNS, RUNS, Table
 from ksana.stores.sql.tx import Relay, Relayed, Step, Told, UniqueViolation
 
 T = TypeVar("T")
@@ -39,6 +39,8 @@ log = logging.getLogger(__name__)
 
 _TYPES = {"int": "bigint", "text": "text", "bytes": "bytea"}
 _STATE = RUNS.names.index("state")
+_TRIED = [f"a_{name}" for name in ATTEMPTS.names]
+_NOTHING_TRIED = (None,) * len(_TRIED)
 _DUE = [RUNS.names.index(name) for name in DUE_COLUMNS.names]
 _TRIES = 5
 _CLOSE_SECONDS = 5
@@ -153,21 +155,28 @@ class PostgresTx:
         return await hand_over(self, run_ids, due_at, claim)
 
     async def pass_on(self, relay: Relay) -> Relayed | None:
-        [(run_id, told)] = relay.told.items()
+        ended = relay.ended
+        [(run_id, told)] = ended.told.items()
+        _, artifact, checkpoint = ended.kept or (run_id, None, None)
         rows: list[Row] = await self.rows(
             PASS_ON_BEYOND if relay.passes else PASS_ON,
             parent_id=relay.parent_id,
             known_stamp=relay.known_stamp,
             stamp=relay.stamp,
             run_id=run_id,
-            epoch=relay.epoch,
-            told=msgspec.json.encode(told).decode(),
+            epoch=ended.epoch,
+            told=None if told is None else msgspec.json.encode(told).decode(),
+            tries=ended.attempt is not None,
+            keeps=ended.kept is not None,
+            artifact=artifact,
+            checkpoint=checkpoint,
             ids=relay.heirs,
             count=len(relay.heirs),
             passes=relay.passes,
             passed=len(relay.passes),
-            **relay.ended,
-            **handed_to(relay.claim, relay.ended["ended_at"]),
+            **dict(zip(_TRIED, ended.attempt or _NOTHING_TRIED, strict=True)),
+            **ended.values,
+            **handed_to(relay.claim, ended.values["ended_at"]),
         )
         passed: list[Row] = []
         if relay.passes:

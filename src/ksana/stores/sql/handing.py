@@ -8,17 +8,20 @@ from typing import Any
 from ksana.domain.claims import Claim
 from ksana.domain.times import to_micros
 from ksana.stores.sql.claiming import claim_order
+from ksana.stores.sql.kept import keep
 from ksana.stores.sql.rows import Row
 from ksana.stores.sql.statements import (
     ADMIT_STEPS,
     HAND_OVER_STEPS,
     LOCK_CHAINS,
+    MOVE_RUNS,
     PASS_STEPS,
     REPLACE_STAMP,
     RUNS_BY_ID,
     SET_STAMPS,
 )
-from ksana.stores.sql.tx import Relay, Relayed, Tx
+from ksana.stores.sql.tables import ATTEMPTS
+from ksana.stores.sql.tx import Ended, Relay, Relayed, Tx
 
 
 def handed_to(claim: Claim, due_at: int) -> dict[str, Any]:
@@ -47,13 +50,26 @@ async def pass_steps(tx: Tx, run_ids: Sequence[int], now: int) -> list[Row]:
     return [*await tx.rows(RUNS_BY_ID, ids=run_ids)]
 
 
+async def _end(tx: Tx, ended: Ended) -> bool:
+    if ended.attempt is None:
+        is_won = bool(await tx.end(ended.told, ended.epoch, **ended.values))
+    else:
+        unchanged = {"due_at": None, "deadline_at": None, "began_at": None}
+        is_won = bool(await tx.swap(MOVE_RUNS, ids=list(ended.told), epoch=ended.epoch, **unchanged, **ended.values))
+        if is_won:
+            await tx.insert(ATTEMPTS, [tuple(ended.attempt)])
+    if is_won and ended.kept is not None:
+        await keep(tx, [tuple(ended.kept)])
+    return is_won
+
+
 async def pass_on(tx: Tx, relay: Relay) -> Relayed | None:
     """The steps of a relay one after the other, inside a transaction."""
     if not await tx.run(REPLACE_STAMP, run_id=relay.parent_id, known_stamp=relay.known_stamp, stamp=relay.stamp):
         return None
-    if not await tx.end(relay.told, relay.epoch, **relay.ended):
+    if not await _end(tx, relay.ended):
         return None
-    due_at = relay.ended["ended_at"]
+    due_at = relay.ended.values["ended_at"]
     passed = await pass_steps(tx, relay.passes, due_at) if relay.passes else []
     rows = await tx.hand_over(relay.heirs, due_at, relay.claim)
     if len(rows) < len(relay.heirs):

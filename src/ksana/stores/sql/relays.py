@@ -18,19 +18,23 @@ from ksana.domain.states import State
 from ksana.stores.sql.families import FEW, Families, Known, passed_by
 from ksana.stores.sql.move_rows import Change
 from ksana.stores.sql.moving import Moves, ended_as
+from ksana.stores.sql.rows import Row
 from ksana.stores.sql.turns import TurnRows
-from ksana.stores.sql.tx import Relay, Told, Tx
+from ksana.stores.sql.tx import Ended, Relay, Told, Tx
 
 _NOBODY: frozenset[int] = frozenset()
 
 
 class Leg(NamedTuple):
-    """The success of one step, which its own row tells and which leaves nothing else to be written."""
+    """The success of one step, of which nothing is written but its row, an attempt that its row cannot tell of, and
+    what is kept of it for others."""
 
     run: Run
     parent_id: int
     change: Change
     told: Told
+    attempt: Row | None
+    kept: Row | None
     claim: Claim
 
 
@@ -41,11 +45,13 @@ def leg_of(moves: Moves, claim: Claim | None, alerts: Sequence[Alert]) -> Leg | 
     [move] = moves.tried.values()
     [(change, told)] = moves.alike
     run = move.run
-    if run.state is not State.SUCCESS or run.parent_id is None or run.job_id is not None or not change.is_told:
+    if run.state is not State.SUCCESS or run.parent_id is None or run.job_id is not None or move.attempt is None:
         return None
-    if moves.exchanges or moves.taken or moves.kept or moves.inputs:
+    if moves.exchanges or moves.taken or moves.inputs:
         return None
-    return Leg(run, run.parent_id, change, told, claim)
+    attempt = moves.attempts[0] if moves.attempts else None
+    kept = moves.kept[0][1] if moves.kept else None
+    return Leg(run, run.parent_id, change, told, attempt, kept, claim)
 
 
 def may_pass_on(families: Families, leg: Leg) -> bool:
@@ -70,8 +76,8 @@ async def pass_on(tx: Tx, families: Families, leg: Leg) -> TurnRows | None:
     if known is None or heirs is None:
         return None
     stamp = secrets.randbits(62)
-    relay = Relay(leg.parent_id, known.stamp, stamp, leg.told, change.epoch, ended_as(change), *heirs, leg.claim)
-    relayed = await tx.pass_on(relay)
+    ended = Ended(leg.told, change.epoch, ended_as(change), leg.attempt, leg.kept)
+    relayed = await tx.pass_on(Relay(leg.parent_id, known.stamp, stamp, ended, *heirs, leg.claim))
     if relayed is None:
         return None
     known.chain.ended([(leg.run.id - known.first, leg.run.state)])

@@ -214,9 +214,19 @@ _ENDED_IN_FAMILY = (
     f"ended AS (UPDATE ksana_runs SET {_ENDED}, last_attempt = :told WHERE id = :run_id AND epoch = :epoch"
     " AND EXISTS (SELECT 1 FROM family) RETURNING id)"
 )
+_TRIED = ", ".join(f"CAST(:a_{name} AS {{{kind}}})" for name, kind in ATTEMPTS.columns)
+_LEFT_IN_FAMILY = (
+    # Of an attempt its own row, of what is kept what is given: the rest stays as it was.
+    f"attempted AS (INSERT INTO ksana_attempts ({', '.join(ATTEMPTS.names)})"
+    f" SELECT {_TRIED} FROM ended WHERE :tries),"
+    " kept AS (INSERT INTO ksana_kept (run_id, artifact, checkpoint)"
+    " SELECT id, CAST(:artifact AS {bytes}), CAST(:checkpoint AS {bytes}) FROM ended WHERE :keeps"
+    " ON CONFLICT (run_id) DO UPDATE SET artifact = COALESCE(excluded.artifact, ksana_kept.artifact),"
+    " checkpoint = COALESCE(excluded.checkpoint, ksana_kept.checkpoint))"
+)
 PASS_ON = Statement(
     # A whole turn in one step, which is a transaction by itself: all of it or, if anything is not as expected, nothing.
-    f"WITH {_FAMILY} RETURNING run_id), {_ENDED_IN_FAMILY}"
+    f"WITH {_FAMILY} RETURNING run_id), {_ENDED_IN_FAMILY}, {_LEFT_IN_FAMILY}"
     f" {_HAND_OVER} AND {_MAY_BE_HANDED} AND EXISTS (SELECT 1 FROM ended) {_RETURNING_HANDED}"
 )
 _PASSED = (
@@ -229,7 +239,7 @@ _TOLD_AS_HANDED = ", ".join(_HANDED.get(name, name) for name in RUNS.names)
 PASS_ON_BEYOND = Statement(
     # The same with steps in between that do nothing and are done; whole rows, of those and of the heirs.
     f"WITH {_FAMILY} AND (SELECT COUNT(*) FROM ksana_runs WHERE id IN (:passes*) AND state = 'WAITING') = :passed"
-    f" RETURNING run_id), {_ENDED_IN_FAMILY},"
+    f" RETURNING run_id), {_ENDED_IN_FAMILY}, {_LEFT_IN_FAMILY},"
     f" passed AS ({_PASSED} AND EXISTS (SELECT 1 FROM ended) RETURNING {_RUN}),"
     f" handed AS ({_HAND_OVER} AND {_MAY_BE_HANDED} AND EXISTS (SELECT 1 FROM ended) RETURNING {_TOLD_AS_HANDED})"
     " SELECT * FROM passed UNION ALL SELECT * FROM handed"

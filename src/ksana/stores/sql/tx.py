@@ -17,17 +17,25 @@ Told = dict[int, tuple[Any, ...] | None]
 """Runs with what the row of each is to tell of the attempt that ended it, as attempt_rows.last_attempt_of puts it."""
 
 
+class Ended(NamedTuple):
+    """How one run ends: `values` are what `end` is given. An attempt that its row cannot tell of has a row of its own,
+    and so has what is kept of the run for others."""
+
+    told: Told
+    epoch: int
+    values: dict[str, Any]
+    attempt: Row | None
+    kept: Row | None
+
+
 class Relay(NamedTuple):
     """The end of a step with what follows from it, if the family's stamp is still the known one: a new stamp, and heirs
-    that are let in and claimed; `passes` are steps in between that do nothing and are done. `ended` has what `end` is
-    given."""
+    that are let in and claimed; `passes` are steps in between that do nothing and are done."""
 
     parent_id: int
     known_stamp: int
     stamp: int
-    told: Told
-    epoch: int
-    ended: dict[str, Any]
+    ended: Ended
     heirs: list[int]
     passes: list[int]
     claim: Claim

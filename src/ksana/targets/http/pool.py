@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ksana.targets.http.deadlines import Deadlines
 from ksana.targets.http.flights import Flights
+from ksana.targets.http.known_heads import KnownHeads
 from ksana.targets.http.limits import Limits
 from ksana.targets.http.wire import Connection
 
@@ -30,6 +31,7 @@ class Pool:
         self._idle: OrderedDict[Place, list[Connection]] = OrderedDict()
         self._in_use: set[Connection] = set()
         self._deadlines = Deadlines()
+        self._heads = KnownHeads()
         self._idle_count = 0
         self._sweeper: asyncio.TimerHandle | None = None
         self._tls: Flights[None, ssl.SSLContext] = Flights()
@@ -53,7 +55,7 @@ class Pool:
         context = (self._context or await self._tls.join(None, self._trust)) if secure else None
         loop = asyncio.get_running_loop()
         _, connection = await loop.create_connection(
-            lambda: Connection(self._deadlines),
+            lambda: Connection(self._deadlines, self._heads),
             place.address,
             place.port,
             ssl=context,

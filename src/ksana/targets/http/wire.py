@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import select
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol, cast
 
 import httptools
 
 from ksana.targets.http.answers import Answer
 from ksana.targets.http.deadlines import Deadlines
+from ksana.targets.http.known_heads import KnownHeads
 
 _MOST_HEAD = 256 * 1024
 # What may surround each byte of a chunked body: with one byte per chunk it is five, the rest is generosity.
@@ -46,15 +48,19 @@ class GarbledError(LostError):
     """The other side does not speak HTTP, or too much of it."""
 
 
+Tell = Callable[[Answer | LostError], None]
+
+
 class Connection(asyncio.Protocol):
     """A connection that is open, or was."""
 
-    def __init__(self, deadlines: Deadlines) -> None:
+    def __init__(self, deadlines: Deadlines, heads: KnownHeads) -> None:
         self.idle_since = 0.0
         self.is_lost = False
         self._loop = asyncio.get_running_loop()
         self._deadlines = deadlines
-        self._waiter: asyncio.Future[Answer] | None = None
+        self._heads = heads
+        self._tell: Tell | None = None
         self._is_reusable = False
         self._parser = httptools.HttpResponseParser(self)
 
@@ -75,14 +81,34 @@ class Connection(asyncio.Protocol):
     def abort(self) -> None:
         """Close at once, whatever is under way."""
         self._is_reusable = False
-        if self._waiter is not None:
+        if self._tell is not None:
             self._fail(StoppedError("", self._partial()))
+            self._conclude()
         self._transport.abort()
 
+    def leave(self) -> None:
+        """Close if an exchange is still under way; nothing is told of it any more."""
+        if self._tell is not None:
+            self._tell = None
+            self._is_reusable = False
+            self._deadlines.forget(self._alarm)
+            self._transport.abort()
+
     async def exchange(self, request: bytes, *, is_head: bool, most: int, deadline: float) -> Answer:
-        """Send a request and read its answer, of the body no more than `most` bytes, until the loop's `deadline`."""
+        """Send a request and wait for its answer. LostError if there is none."""
         if self.is_lost:
             raise BrokenError("", None)
+        waiter: asyncio.Future[Answer] = self._loop.create_future()
+        self.ask(request, is_head, most, deadline, partial(_settle, waiter))
+        try:
+            return await waiter
+        finally:
+            # Only a caller that was cancelled leaves before the end.
+            self.leave()
+
+    def ask(self, request: bytes, is_head: bool, most: int, deadline: float, tell: Tell) -> None:
+        """Send a request, and tell later, once, what came of it: an answer, of its body no more than `most` bytes, or
+        how it was lost, at the latest at the loop's `deadline`. By then another exchange may begin, if any may."""
         self._is_head = is_head
         self._most = most
         self._received = 0
@@ -92,22 +118,20 @@ class Connection(asyncio.Protocol):
         self._is_reusable = False
         self._headers: list[tuple[bytes, bytes]] = []
         self._body: list[bytes] = []
-        waiter: asyncio.Future[Answer] = self._loop.create_future()
-        self._waiter = waiter
-        alarm = self._deadlines.remember(deadline, self._expire)
+        self._tell = tell
+        self._alarm = self._deadlines.remember(deadline, self._expire)
         self._transport.write(request)
-        try:
-            return await waiter
-        finally:
-            self._deadlines.forget(alarm)
-            self._waiter = None
-            # Not done: out of time, garbled, or the caller was cancelled. Nothing more may come of this exchange.
-            if not self._is_reusable:
-                self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        if self._waiter is None or self._is_done:
+        if self._tell is None:
             self.abort()
+            return
+        is_whole = not (self._received or self._is_head)
+        if is_whole and (answer := self._heads.answer(data, self._most)) is not None:
+            self._is_done = True
+            self._said: Answer | LostError = answer
+            self._is_reusable = not self._transport.get_write_buffer_size()
+            self._conclude()
             return
         self._received += len(data)
         try:
@@ -118,6 +142,10 @@ class Connection(asyncio.Protocol):
             self._fail(GarbledError(str(error), self._partial()))
         if not self._is_done and self._received > _MOST_HEAD + _MOST_FRAMING * self._kept:
             self._fail(GarbledError("it sends headers without end", self._partial()))
+        if self._is_done:
+            if is_whole and self._is_reusable and isinstance(self._said, Answer):
+                self._heads.learn(data, self._said)
+            self._conclude()
 
     def eof_received(self) -> None:
         # The transport closes now, but tells of it only on a later turn of the loop.
@@ -125,12 +153,13 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_lost = True
-        if self._waiter is None or self._is_done:
+        if self._tell is None:
             return
         if exc is None and self._has_head and self._ends_with_connection():
             self._finish(reusable=False)
         else:
             self._fail(BrokenError(str(exc or ""), self._partial()))
+        self._conclude()
 
     def on_message_begin(self) -> None:
         # A second answer to one request: whatever it is, the next request must not get it.
@@ -172,17 +201,26 @@ class Connection(asyncio.Protocol):
         self._is_done = True
         # A request still being written when its answer is complete would run into the next one.
         self._is_reusable = reusable and not self._transport.get_write_buffer_size()
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(self._answer())
+        self._said = self._answer()
 
     def _fail(self, error: LostError) -> None:
         if not self._is_done:
             self._is_done = True
-            if self._waiter is not None and not self._waiter.done():
-                self._waiter.set_exception(error)
+            self._said = error
 
     def _expire(self) -> None:
         self._fail(LateError("", self._partial()))
+        self._conclude()
+
+    def _conclude(self) -> None:
+        """Tell what came of it, when all that came with it was read: it may be that another exchange begins at once."""
+        tell, self._tell = self._tell, None
+        assert tell is not None
+        self._deadlines.forget(self._alarm)
+        # Out of time, garbled or at its end. Nothing more may come of this connection.
+        if not self._is_reusable:
+            self._transport.abort()
+        tell(self._said)
 
     def _partial(self) -> Answer | None:
         return self._answer() if self._has_head else None
@@ -208,6 +246,15 @@ class Connection(asyncio.Protocol):
 
     def _ends_with_connection(self) -> bool:
         return not any(name.lower() in (b"content-length", b"transfer-encoding") for name, _ in self._headers)
+
+
+def _settle(waiter: asyncio.Future[Answer], said: Answer | LostError) -> None:
+    if waiter.done():
+        return
+    if isinstance(said, LostError):
+        waiter.set_exception(said)
+    else:
+        waiter.set_result(said)
 
 
 class _Incoming(Protocol):

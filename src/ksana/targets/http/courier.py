@@ -83,7 +83,7 @@ class Courier:
         if connection is None:
             return None
         deadline = now + context.timeout.total_seconds()
-        errand = _Errand(self, Leg(request), headers, context, deadline, place, connection, tell)
+        errand = _Errand(self, request, headers, context, deadline, place, connection, tell)
         most = self._limits.max_response_bytes
         connection.ask(head + request.body, request.method == "HEAD", most, deadline, errand.answered)
         return errand
@@ -108,7 +108,7 @@ class Courier:
         """What comes of an answer, which may be to go on elsewhere."""
         request = leg.request
         if answer.status not in REDIRECTS:
-            return self._outcome(request, headers, answer, leg.origin)
+            return self.outcome(request, headers, answer, leg.origin)
         location = answer.headers.get("location")
         if not location:
             return self._failed(request, headers, answer, "without a Location to go to")
@@ -198,7 +198,8 @@ class Courier:
         signature = signature_headers(self._signing_secret, run_id, self._now(), request.body)
         return request.headers | signature
 
-    def _outcome(self, request: Request, headers: Headers, answer: Answer, origin: str) -> Outcome:
+    def outcome(self, request: Request, headers: Headers, answer: Answer, origin: str = "") -> Outcome:
+        """What comes of an answer that is no redirect."""
         exchange = self._exchanged(request, headers, answer)
         verdict = verdict_of(answer.status, request.is_async)
         if verdict is Verdict.SUCCESS:
@@ -246,8 +247,8 @@ class _Errand:
         "_courier",
         "_deadline",
         "_headers",
-        "_leg",
         "_place",
+        "_request",
         "_rest",
         "_tell",
     )
@@ -255,7 +256,7 @@ class _Errand:
     def __init__(
         self,
         courier: Courier,
-        leg: Leg,
+        request: Request,
         headers: Headers,
         context: AttemptContext,
         deadline: float,
@@ -264,7 +265,7 @@ class _Errand:
         tell: Callable[[Outcome], None],
     ) -> None:
         self._courier = courier
-        self._leg = leg
+        self._request = request
         self._headers = headers
         self._context = context
         self._deadline = deadline
@@ -276,11 +277,15 @@ class _Errand:
     def answered(self, said: Answer | LostError) -> None:
         """The first answer is there, or will not come."""
         self._let_go()
+        courier, request, headers = self._courier, self._request, self._headers
         if isinstance(said, LostError):
-            failure = lost(said, self._place, self._context.timeout)
-            self._tell(self._courier.unanswered(self._leg, self._headers, failure))
-            return
-        following = self._courier.judged(self._leg, self._headers, said)
+            self._tell(courier.unanswered(Leg(request), headers, lost(said, self._place, self._context.timeout)))
+        elif said.status not in REDIRECTS:
+            self._tell(courier.outcome(request, headers, said))
+        else:
+            self._follow(courier.judged(Leg(request), headers, said))
+
+    def _follow(self, following: Outcome | Leg) -> None:
         if isinstance(following, Outcome):
             self._tell(following)
             return

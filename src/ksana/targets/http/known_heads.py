@@ -25,6 +25,9 @@ class KnownHeads:
     def __init__(self) -> None:
         self._known: dict[bytes, _Head] = {}
 
+    def __len__(self) -> int:
+        return len(self._known)
+
     def answer(self, data: bytes, most: int) -> Answer | None:
         """The answer, if this is a whole one with a head that is known, and a body of at most so many bytes."""
         end = data.find(_END) + len(_END)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections import OrderedDict
-from typing import NamedTuple
+
+import msgspec
 
 from ksana.targets.http.deadlines import Deadlines
 from ksana.targets.http.flights import Flights
@@ -14,7 +15,7 @@ from ksana.targets.http.limits import Limits
 from ksana.targets.http.wire import Connection
 
 
-class Place(NamedTuple):
+class Place(msgspec.Struct, frozen=True, gc=False):
     """What a connection leads to: the address is the one that was checked, the host is whose certificate it showed."""
 
     scheme: str

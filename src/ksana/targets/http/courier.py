@@ -68,7 +68,9 @@ class Courier:
 
     def begin(self, request: Request, context: AttemptContext, tell: Callable[[Outcome], None]) -> Begun | None:
         """The same without waiting, if a connection stands ready; None if there is none, and then nothing was sent."""
-        now = asyncio.get_running_loop().time()
+        if (loop := self._pool.loop) is None:
+            return None
+        now = loop.time()
         route = self._routes.known(request.to, now)
         if route is None:
             return None

@@ -28,6 +28,9 @@ class Pool:
     """Idle connections by place, the one used last first; the places used longest ago give way."""
 
     def __init__(self, limits: Limits) -> None:
+        self.loop: asyncio.AbstractEventLoop | None = None
+        """The loop of its connections, if there are any. To ask for the one that runs is a call of the system on Python
+        3.11, which is too dear for every exchange."""
         self._limits = limits
         self._idle: OrderedDict[Place, list[Connection]] = OrderedDict()
         self._in_use: set[Connection] = set()
@@ -54,7 +57,7 @@ class Pool:
         """A new connection. OSError if it does not come about; nothing has been sent then."""
         secure = place.scheme == "https"
         context = (self._context or await self._tls.join(None, self._trust)) if secure else None
-        loop = asyncio.get_running_loop()
+        loop = self.loop = asyncio.get_running_loop()
         _, connection = await loop.create_connection(
             lambda: Connection(self._deadlines, self._heads),
             place.address,
@@ -70,7 +73,7 @@ class Pool:
         self._in_use.discard(connection)
         if not connection.is_reusable:
             return
-        connection.idle_since = asyncio.get_running_loop().time()
+        connection.idle_since = connection.loop.time()
         waiting = self._idle.setdefault(place, [])
         waiting.append(connection)
         self._idle.move_to_end(place)

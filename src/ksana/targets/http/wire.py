@@ -52,7 +52,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, deadlines: Deadlines, heads: KnownHeads) -> None:
         self.idle_since = 0.0
         self.is_lost = False
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._deadlines = deadlines
         self._heads = heads
         self._reader = AnswerReader()
@@ -91,7 +91,7 @@ class Connection(asyncio.Protocol):
         """Send a request and wait for its answer. LostError if there is none."""
         if self.is_lost:
             raise BrokenError("", None)
-        waiter: asyncio.Future[Answer] = self._loop.create_future()
+        waiter: asyncio.Future[Answer] = self.loop.create_future()
         self.ask(request, is_head, most, deadline, partial(_settle, waiter))
         try:
             return await waiter

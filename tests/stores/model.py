@@ -441,15 +441,19 @@ class ModelStore:
             del self._runs[id]
         self._kept = {run_id: kept for run_id, kept in self._kept.items() if run_id in self._runs}
         self._attempts = {key: attempt for key, attempt in self._attempts.items() if key[0] in self._runs}
-        self._gaps = {key: gap for key, gap in self._gaps.items() if gap.recorded_at >= retention.before}
-        self._answers = {key: answer for key, answer in self._answers.items() if answer.created_at >= retention.before}
+        gaps = [key for key, gap in self._gaps.items() if gap.recorded_at < retention.before]
+        answers = [key for key, answer in self._answers.items() if answer.created_at < retention.before]
+        for gap in gaps:
+            del self._gaps[gap]
+        for answer in answers:
+            del self._answers[answer]
         holders = {run.node_id for run in self._runs.values()}
         for node in await self.nodes():
             if node.lease_until <= retention.now and node.id not in holders:
                 await self.leave(node.id)
         for node_id in set(self._taken) - set(self._nodes):
             del self._taken[node_id]
-        return len(old)
+        return max(len(old), len(gaps), len(answers))
 
     def _family(self, id: int) -> list[int]:
         found = [id]

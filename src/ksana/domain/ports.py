@@ -355,8 +355,9 @@ class Store(Protocol):
 
     async def prune(self, retention: Retention) -> int:
         """Forget old finished runs with their attempts and children (a child goes with its parent, never before), old
-        gaps, audit entries and idempotency records, buckets no longer busy, and lapsed nodes that hold nothing; answer
-        how many runs went, their children not counted."""
+        alerts, gaps, audit entries and idempotency records, and buckets no longer busy, of each kind so many in a step;
+        and lapsed nodes that hold nothing. Answer how many went of the kind of which most went, children not counted:
+        the limit, if there may be more."""
         ...
 
     async def roll_up(self, until: datetime) -> int:

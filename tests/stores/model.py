@@ -22,7 +22,7 @@ from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, Run
 from ksana.domain.retention import Retention
 from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import AT_REST, CLAIMABLE, FINAL, Event, Reason, State
-from ksana.domain.steering import Family, Steer, ended, is_branched
+from ksana.domain.steering import Family, Steer, ended, is_branched, risen
 
 _replace = msgspec.structs.replace
 _MINUTE = timedelta(minutes=1)
@@ -284,17 +284,22 @@ class ModelStore:
     async def children(self, parent_id: int) -> list[Run]:
         return self._children(parent_id)
 
-    async def steer(self, parent_id: int, decide: Steer) -> list[tuple[Move, Job | None]]:
+    async def steer(
+        self, parent_id: int, decide: Steer, hooks: Sequence[str] = (), above: Steer | None = None
+    ) -> list[tuple[Move, Job | None]]:
         if parent_id not in self._runs:
             raise NotFound(str(parent_id))
-        moves = decide(Family(self._runs[parent_id], self._children(parent_id)))
+        family = Family(self._runs[parent_id], self._children(parent_id))
+        moves = decide(family)
         for move in moves:
             self._move(move)
         for move in moves:
             if move.frees_slot and move.run.job_id is not None:
                 self._fill_slots(move.run.job_id)
-        above = self._follow([move.run for move in moves if move.run.id == parent_id])
-        return [(move, self._with_job(move.run).job) for move in moves] + above
+        told = [(move, self._with_job(move.run).job) for move in moves]
+        if above and (run := risen(family, moves)) and run.parent_id is not None:
+            return told + await self.steer(run.parent_id, above, hooks, above)
+        return told + self._follow([move.run for move in moves if move.run.id == parent_id])
 
     def _kept_of(self, run_id: int) -> Kept:
         return self._kept.get(run_id) or Kept(run_id=run_id)

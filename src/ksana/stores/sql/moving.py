@@ -53,6 +53,7 @@ def prepare(moves: Sequence[Move]) -> Moves:
     branches: list[Move] = []
     parents: list[int] = []
     frees_slots = False
+    last_said: tuple[Any, ...] = ()
     # Rows are locked in rising order of id, so that two batches which share runs rarely lock each other out.
     for key, move in sorted(tried.items()):
         run_id, run = key[0], move.run
@@ -77,7 +78,11 @@ def prepare(moves: Sequence[Move]) -> Moves:
             told[run_id] = None
             continue
         if change.is_told:
-            told[run_id] = last_attempt_of(attempt)
+            said = last_attempt_of(attempt)
+            # Runs of which the same is told share one value, by which a driver may know them.
+            if said != last_said:
+                last_said = said
+            told[run_id] = last_said
         else:
             told[run_id] = None
             attempts.append(attempt_to_row(attempt))

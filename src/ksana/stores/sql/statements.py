@@ -101,9 +101,9 @@ END_RUNS = Statement(
     f"UPDATE ksana_runs SET {_ENDED}, last_attempt = told.value FROM {{each_told}}"
     " WHERE ksana_runs.id = {told_id} AND epoch = :epoch"
 )
-END_RUN = Statement(
-    # The same for one run, found by its key.
-    f"UPDATE ksana_runs SET {_ENDED}, last_attempt = :told WHERE id = :run_id AND epoch = :epoch"
+END_RUNS_ALIKE = Statement(
+    # The same for runs of which the same is told, each found by its key.
+    f"UPDATE ksana_runs SET {_ENDED}, last_attempt = :told WHERE id IN (:ids*) AND epoch = :epoch"
 )
 END_LOCKED_RUNS = Statement(f" ON DUPLICATE KEY UPDATE {_ENDED}, last_attempt = VALUES(last_attempt)")
 ENDED_AS_TOLD = Statement(

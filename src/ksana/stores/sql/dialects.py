@@ -82,6 +82,7 @@ SQLITE = Dialect(
         "returning_id": "",
         "each_told": "json_each(:told) AS told",
         "told_id": "told.key",
+        "each_born": "json_each(:born) AS born",
         "position": "instr",
         **views(SQLITE_SPELLING),
         **chain_views(SQLITE_SPELLING),

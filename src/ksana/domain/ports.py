@@ -79,9 +79,10 @@ class Beginning(Target, Protocol):
 
     def begin(
         self, context: AttemptContext, config: dict[str, Any], tell: Callable[[Outcome], None]
-    ) -> Begun | Outcome:
+    ) -> Begun | Outcome | None:
         """Begin an attempt that ends within `context.timeout`, and call `tell` in the loop, once and not before this
-        has returned, with what came of it; or answer at once. Does not raise."""
+        has returned, with what came of it; or answer at once. None if it takes a task to wait for this one, and then
+        nothing was begun. Does not raise."""
         ...
 
 

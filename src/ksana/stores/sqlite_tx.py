@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from ksana.domain.claims import Claim
-from ksana.stores.sql.claiming import claim_by_priority
+from ksana.stores.sql.claiming import claim_from_highest
 from ksana.stores.sql.compile import Compiled, compile_statement
 from ksana.stores.sql.dialects import SQLITE
 from ksana.stores.sql.handing import hand_over, pass_on, stamp_chains
@@ -110,7 +110,7 @@ class SqliteTx:
         return won
 
     async def claim(self, claim: Claim) -> list[Row]:
-        return await claim_by_priority(self, claim)
+        return await claim_from_highest(self, claim)
 
     async def hand_over(self, run_ids: Sequence[int], due_at: int, claim: Claim) -> list[Row]:
         return await hand_over(self, run_ids, due_at, claim)

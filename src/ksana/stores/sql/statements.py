@@ -120,6 +120,14 @@ DUE_RUNS = Statement(
     " AND priority = :priority AND due_at <= :now ORDER BY due_at, id LIMIT :limit {skip_locked}",
     DUE_COLUMNS,
 )
+_IS_DUE = (
+    "EXISTS (SELECT 1 FROM ksana_runs {by_ready} WHERE {ready} AND queue = :queue AND priority = %d AND due_at <= :now)"
+)
+DUE_RUNS_OF_HIGHEST = Statement(
+    # Those of the highest priority that has any: with a backlog, one look instead of one for each.
+    DUE_RUNS.text.replace(":priority", f"CASE WHEN {_IS_DUE % 3} THEN 3 WHEN {_IS_DUE % 2} THEN 2 ELSE 1 END"),
+    DUE_COLUMNS,
+)
 CLAIM_RUNS = Statement(
     "UPDATE ksana_runs {by_key} SET state = 'RUNNING', reason = NULL, epoch = epoch + 1, attempt = attempt + 1,"
     " node_id = :node_id, deadline_at = NULL, error = '', started_at = COALESCE(started_at, :now) WHERE id IN (:ids*)"

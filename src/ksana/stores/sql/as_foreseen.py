@@ -25,9 +25,10 @@ _AT_BIRTH = ("created_at", "started_at")
 _KNOWN = tuple(name for name in _COMMON if name not in _AT_BIRTH)
 
 MOVE_STANDING_CURSORS = Statement(
+    # The sign keeps SQLite from finding rows by the very index it rewrites.
     "UPDATE ksana_cursors {by_key} SET next_slot_at = :next_slot_at, next_fire_at = :next_fire_at"
     " WHERE job_id IN (:ids*) AND version = :version AND COALESCE(slot_limit, -1) = :slot_limit"
-    " AND next_slot_at = :slot_at AND next_fire_at = :fire_at"
+    " AND next_slot_at = :slot_at AND +next_fire_at = :fire_at"
 )
 ADD_RUNS_ALIKE = Statement(
     f"INSERT INTO ksana_runs ({_ID}, {_JOB_ID}, {', '.join(_COMMON)})"

@@ -27,6 +27,7 @@ class Desk:
             self.begun.append(claimed.run.id)
             return await attempt(claimed)
 
+        self.watched = watched
         self.places = Places(SystemClock(), lambda claimed, now: None, watched, lambda: None, capacity)
 
     def take(self, *ids: int) -> None:
@@ -53,6 +54,26 @@ async def test_runs_whose_target_answers_at_once_need_one_worker() -> None:
     assert desk.begun == list(range(1, 101))
     assert len(set(desk.workers)) == 1
     assert desk.places.executing == 0
+
+
+async def test_what_is_foretold_is_not_attempted_and_keeps_its_place_in_line() -> None:
+    desk = Desk(at_once, capacity=1)
+    started: list[int] = []
+    desk.places = Places(
+        SystemClock(),
+        lambda claimed, now: started.append(claimed.run.id),
+        desk.watched,
+        lambda: None,
+        1,
+        foretell=lambda claimed: Outcome(Verdict.FAIL) if claimed.run.id % 2 else None,
+    )
+    desk.take(1, 2, 3, 4, 5)
+    await rounds()
+    assert started == [1, 2, 3, 4, 5]
+    assert desk.begun == [2, 4]
+    assert desk.verdicts == {n: Verdict.FAIL if n % 2 else Verdict.SUCCESS for n in started}
+    assert all(e.started_at == e.ended_at for e in desk.places.ended if e.claimed.run.id % 2)
+    assert desk.places.executing == 0 and not desk.places.waiting
 
 
 async def test_runs_that_wait_are_under_way_together_up_to_the_number_of_places() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
+import pytest
 
 from ksana.domain.changes import JobChange
 from ksana.domain.fires import DueJob, Lateness
@@ -98,6 +99,31 @@ async def test_what_stands_is_fired_and_the_first_are_born_claimed(store: Store)
     assert (await store.fire_foreseen(foreseen, births(foreseen, 200))).looked_at == 0
 
 
+@pytest.mark.parametrize("in_the_way", ["a change", "a pause", "a cursor", "a slot", "a limit"])
+async def test_one_of_many_that_does_not_stand_keeps_nobody_else(store: Store, in_the_way: str) -> None:
+    jobs = [a_planned_job(n, overlap=one_at_a_time(2)) for n in range(1, 41)]
+    await store.add_jobs(jobs)
+    foreseen = await only(store)
+    left = {"a change": NOW, "a pause": None, "a cursor": NOW + HOUR, "a slot": NOW + SECOND, "a limit": NOW}
+    match in_the_way:
+        case "a change":
+            await change(store, jobs[6], name="renamed")
+        case "a pause":
+            await change(store, jobs[6], enabled=False, next_slot_at=None, next_fire_at=None)
+        case "a cursor":
+            await change(store, jobs[6], next_slot_at=NOW, next_fire_at=NOW + HOUR)
+        case "a slot":
+            await put(store, a_run(1, 7, slot_at=NOW, state=State.SUCCESS, ended_at=NOW))
+        case "a limit":
+            await put(store, *(a_run(n, 7, state=State.RUNNING) for n in (1, 2)))
+    fired = await store.fire_foreseen(foreseen, births(foreseen, claims=30))
+    assert [one.run.job_id for one in fired.runs] == [job.id for job in jobs if job.id != 7]
+    assert fired.looked_at == 39 + (in_the_way == "a slot")
+    assert {one.run.id: one.run for one in fired.runs} == {run.id: run for run in await store.get_runs(ids(fired.runs))}
+    standing = {job.id: job.next_fire_at for job in await store.get_jobs(range(1, 41))}
+    assert standing == {n: left[in_the_way] if n == 7 else NOW + SECOND for n in range(1, 41)}
+
+
 async def test_what_does_not_stand_is_left_as_it_is(store: Store) -> None:
     jobs = [a_planned_job(n, overlap=one_at_a_time(2)) for n in range(1, 8)]
     await store.add_jobs(jobs)
@@ -155,15 +181,15 @@ async def delete(store: Store, jobs: Sequence[Job]) -> None:
 async def test_nodes_that_have_foreseen_the_same_make_one_run_per_slot(store: Store, reopen: Reopen) -> None:
     await store.add_jobs([a_planned_job(n) for n in range(1, 41)])
     nodes = [store, await reopen(), await reopen()]
-    ahead = [(await look(node, limit=10)).foreseen for node in nodes]
+    ahead = [(await look(node, limit=30)).foreseen for node in nodes]
     fired = await asyncio.gather(
         *(
-            node.fire_foreseen(foreseen, births(foreseen, 1000 * n, claims=5))
+            node.fire_foreseen(foreseen, births(foreseen, 1000 * n, claims=15))
             for n, (node, foreseen) in enumerate(zip(nodes, ahead, strict=True), 1)
         )
     )
     made = [one.run for each in fired for one in each.runs]
-    assert sorted(run.job_id or 0 for run in made) == list(range(1, 11))
-    assert sum(each.looked_at for each in fired) == 10
-    assert await get_job(store, 1) != await get_job(store, 11)
-    assert (await store.find_runs(RunQuery())).total == 10
+    assert sorted(run.job_id or 0 for run in made) == list(range(1, 31))
+    assert sum(each.looked_at for each in fired) == 30
+    assert await get_job(store, 1) != await get_job(store, 31)
+    assert (await store.find_runs(RunQuery())).total == 30

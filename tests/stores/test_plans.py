@@ -240,8 +240,8 @@ TOLD = '{"1": [0, 1, 1, 1, 1, "success", 0, null, null], "2": [0, 1, 1, 1, 1, "s
 
 async def runs_are_ended_by_their_key(filled: Database) -> None:
     values = {name: value for name, value in CHANGE.items() if name not in ("due_at", "deadline_at", "began_at")}
-    one = {"run_id": 1, **values}
-    for statement, said in ((sql.END_RUNS, values), (sql.END_RUN, one), (sql.ENDED_AS_TOLD, {"epoch": 0})):
+    alike = {"ids": [1, 2, 3], **values}
+    for statement, said in ((sql.END_RUNS, values), (sql.END_RUNS_ALIKE, alike), (sql.ENDED_AS_TOLD, {"epoch": 0})):
         steps = await plan(filled, statement, {"told": TOLD, **said})
         assert not any(is_full_scan(filled, step) for step in steps), steps
 

@@ -60,6 +60,20 @@ async def test_a_good_config_succeeds(case: Case) -> None:
         assert specimen.target.awaits_callback(config) is False
 
 
+async def test_what_a_target_foretells_is_what_it_answers() -> None:
+    foretold = 0
+    for case in CASES:
+        async with case.open() as specimen:
+            foretell = getattr(specimen.target, "foretell", lambda config: None)
+            for config in [one for one in (specimen.succeeds, *specimen.fails) if one is not None]:
+                checked = specimen.target.check(config)
+                if (outcome := foretell(checked)) is None:
+                    continue
+                assert outcome == await in_time(specimen.target.execute(attempt_context(), checked)), config
+                foretold += 1
+    assert foretold >= 3
+
+
 @cases("fails")
 async def test_a_failure_is_an_outcome_that_says_why_and_never_an_exception(case: Case) -> None:
     async with case.open() as specimen:

@@ -86,6 +86,16 @@ class Beginning(Target, Protocol):
         ...
 
 
+class Foretelling(Target, Protocol):
+    """A target that may know what comes of an attempt before it is made. The engine looks for `foretell` by its name,
+    and does not even begin an attempt of which it is told the outcome."""
+
+    def foretell(self, config: dict[str, Any]) -> Outcome | None:
+        """What `execute` answers to every attempt with this config, having done nothing else; None if it depends.
+        Does not raise."""
+        ...
+
+
 class Store(Protocol):
     """Where jobs, runs and all that must survive live.
 

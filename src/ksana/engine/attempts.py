@@ -15,7 +15,7 @@ from ksana.domain.jobs import Job
 from ksana.domain.moves import LONGEST_WAIT, Move, advance, settle, storable
 from ksana.domain.outcomes import Outcome, Verdict
 from ksana.domain.policies import OverlapRule
-from ksana.domain.ports import Beginning, Begun, Target
+from ksana.domain.ports import Beginning, Begun, Foretelling, Target
 from ksana.domain.runs import Attempt, Run, Trigger
 from ksana.domain.states import Event, State
 from ksana.domain.steering import ended
@@ -39,9 +39,20 @@ class Attempts:
         token_ttl: timedelta = LONGEST_WAIT,
     ) -> None:
         self.targets = targets
+        self._foretelling = {kind: target.foretell for kind, target in targets.items() if _foretells(target)}
         self._contexts = contexts
         self._steps = steps
         self._token_ttl = token_ttl
+
+    def foretell(self, claimed: Claimed) -> Outcome | None:
+        """What comes of an attempt whose target knows it beforehand; None if it has to be asked."""
+        job = claimed.job
+        if job is None or (foretell := self._foretelling.get(job.target.kind)) is None or is_for_steps(claimed.run):
+            return None
+        try:
+            return foretell(job.target.config)
+        except Exception as error:
+            return _broken(job, error)
 
     def begin(self, claimed: Claimed, tell: Callable[[Outcome], None]) -> Begun | Outcome | None:
         """Begin an attempt whose target tells by itself what came of it; None if there is something to wait for."""
@@ -88,39 +99,44 @@ class Attempts:
             raise TypeError("the target answered with None")
         run, job = execution.claimed.run, execution.claimed.job
         attempt = Attempt(
-            run_id=run.id,
-            number=run.attempt,
-            epoch=run.epoch,
-            node_id=run.node_id,
-            started_at=execution.started_at,
-            ended_at=execution.ended_at,
-            verdict=outcome.verdict,
-            timed_out=outcome.timed_out,
-            code=outcome.code,
-            error=storable(outcome.error),
-            result=outcome.result,
-            exchange=outcome.exchange,
+            run.id,
+            run.attempt,
+            run.epoch,
+            execution.started_at,
+            execution.ended_at,
+            outcome.verdict,
+            run.node_id,
+            outcome.timed_out,
+            outcome.code,
+            storable(outcome.error) if outcome.error else "",
+            outcome.result,
+            outcome.exchange,
         )
         if job is None:
             return Move(run.epoch, advance(run, Event.FAIL, now, error=outcome.error), attempt)
         moved = settle(run, job, outcome, now, self._token_ttl)
         if isinstance(outcome, Branching):
             return _branched(run, job, moved, outcome, now)
-        artifact = None
-        if run.parent_id is not None and moved.state is State.SUCCESS:
-            artifact = artifact_of(outcome.result)
+        frees_slot = moved.ended_at is not None and _may_be_waited_for(job, run)
+        if run.parent_id is None and outcome.checkpoint is None:
+            return Move(run.epoch, moved, attempt, frees_slot)
+        is_handed_on = run.parent_id is not None and moved.state is State.SUCCESS
         return Move(
             run.epoch,
             moved,
             attempt,
-            frees_slot=moved.ended_at is not None and _may_be_waited_for(job, run),
-            artifact=artifact,
+            frees_slot,
+            artifact=artifact_of(outcome.result) if is_handed_on else None,
             checkpoint=outcome.checkpoint,
         )
 
 
 def _begins(target: Target | None) -> TypeGuard[Beginning]:
     return hasattr(target, "begin")
+
+
+def _foretells(target: Target) -> TypeGuard[Foretelling]:
+    return hasattr(target, "foretell")
 
 
 def _broken(job: Job, error: Exception) -> Outcome:

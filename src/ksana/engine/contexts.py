@@ -21,7 +21,7 @@ class Contexts:
         self._callback_base = callback_base.rstrip("/")
 
     def trace_id(self, run_id: int) -> str:
-        return f"{self._trace}{run_id:016x}"
+        return self._trace + run_id.to_bytes(8).hex()
 
     def of(
         self,
@@ -44,7 +44,7 @@ class Contexts:
             run.created_at,
             run.attempt,
             run.epoch,
-            f"{self._trace}{run.id:016x}",
+            self.trace_id(run.id),
             job.timeouts.total,
             job.timeouts.connect,
             f"{self._callback_base}/{token}" if token else "",

@@ -48,10 +48,15 @@ def _await_all(claimed: Claimed, tell: Callable[[Outcome], None]) -> Begun | Out
     return None
 
 
+def _ask_all(claimed: Claimed) -> Outcome | None:
+    return None
+
+
 class Places:
-    """Executes what it is given. `begin` begins an attempt that tells its outcome by itself, or answers None for one
-    that is to be awaited; then `attempt` makes it, and never raises but for cancellation. `note_start` is called when
-    one begins, and `tell` when one has ended."""
+    """Executes what it is given. `foretell` answers what comes of an attempt that need not be made for that, and takes
+    no time, or None; then `begin` begins an attempt that tells its outcome by itself, or answers None for one that is
+    to be awaited; then `attempt` makes it, and never raises but for cancellation. `note_start` is called when one
+    begins, and `tell` when one has ended."""
 
     def __init__(
         self,
@@ -61,6 +66,7 @@ class Places:
         tell: Callable[[], None],
         capacity: int,
         begin: Callable[[Claimed, Callable[[Outcome], None]], Begun | Outcome | None] = _await_all,
+        foretell: Callable[[Claimed], Outcome | None] = _ask_all,
     ) -> None:
         self.capacity = capacity
         self.held: dict[Key, Execution] = {}
@@ -70,6 +76,7 @@ class Places:
         self._attempt = attempt
         self._tell = tell
         self._begin = begin
+        self._foretell = foretell
         self._line: deque[Execution] = deque()
         self._under_way = 0
         self._called_in = 0
@@ -118,7 +125,7 @@ class Places:
         for execution in overrun:
             error = "the target ignored its timeout and was cut off"
             del self.held[execution.key]
-            self._conclude(execution, Outcome(Verdict.RETRY, error=error, timed_out=True))
+            self._conclude(execution, Outcome(Verdict.RETRY, error=error, timed_out=True), now)
             self._cut(execution)
         return len(overrun)
 
@@ -185,18 +192,24 @@ class Places:
             if not self._is_held(execution):
                 # Cut off. The cancellation may still be on its way to this task, so it takes no other run.
                 return
-            now = self._end(execution, outcome)
+            now = self._clock.now()
+            self._end(execution, outcome, now)
             execution = self._begin_line(now) if is_sound else None
         self._call_in(1)
 
     def _begin_line(self, now: datetime) -> Execution | None:
         """Begin what is next in line, as long as there are places; answer the first that somebody has to wait for."""
         while (execution := self._next(now)) is not None:
+            foretold = self._foretell(execution.claimed)
+            if foretold is not None:
+                self._end(execution, foretold, now)
+                continue
             begun = self._begin(execution.claimed, partial(self._told, execution))
             if begun is None:
                 return execution
             if isinstance(begun, Outcome):
-                now = self._end(execution, begun)
+                now = self._clock.now()
+                self._end(execution, begun, now)
             else:
                 execution.begun = begun
         return None
@@ -204,14 +217,15 @@ class Places:
     def _told(self, execution: Execution, outcome: Outcome) -> None:
         """An attempt that nobody waited for has ended; what it made room for begins without a worker, too."""
         if self._is_held(execution):
-            now = self._end(execution, outcome)
+            now = self._clock.now()
+            self._end(execution, outcome, now)
             if (waiting := self._begin_line(now)) is not None:
                 self._set_to_work(self._work(waiting))
 
-    def _end(self, execution: Execution, outcome: Outcome) -> datetime:
+    def _end(self, execution: Execution, outcome: Outcome, now: datetime) -> None:
         del self.held[execution.key]
         self._leave()
-        return self._conclude(execution, outcome)
+        self._conclude(execution, outcome, now)
 
     def _next(self, now: datetime) -> Execution | None:
         """The first in line that is still held, if there is a place for it."""
@@ -224,13 +238,11 @@ class Places:
                 return execution
         return None
 
-    def _conclude(self, execution: Execution, outcome: Outcome) -> datetime:
-        now = self._clock.now()
+    def _conclude(self, execution: Execution, outcome: Outcome, now: datetime) -> None:
         execution.outcome = outcome
         execution.ended_at = now
         self.ended.append(execution)
         self._tell()
-        return now
 
 
 def _limit_of(execution: Execution) -> timedelta:

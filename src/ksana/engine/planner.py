@@ -7,6 +7,7 @@ import heapq
 from collections import deque
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from ksana.domain.claims import Fired
 from ksana.domain.fires import DueJob, Fire, Lateness, decide
@@ -21,6 +22,13 @@ from ksana.engine.runner import Runner
 
 # Room for the jobs of a batch that catch up more than one slot each.
 _SPARE_IDS = 1000
+
+
+class _Stored(NamedTuple):
+    """What a step has fired, and the room set aside for it."""
+
+    fired: Fired
+    reserved: int
 
 
 class Planner(Loop):
@@ -84,30 +92,46 @@ class Planner(Loop):
 
     async def _fire_foreseen(self) -> None:
         """Fire what was worked out ahead, with as many steps under way as the store can use and there is room for."""
-        under_way: deque[asyncio.Task[None]] = deque()
+        under_way: deque[asyncio.Task[_Stored]] = deque()
+        stored: _Stored | None = None
         try:
             while (foreseen := self._foresight.take(self._clock.now())) is not None:
                 count = len(foreseen.prospects)
                 while under_way and (len(under_way) >= self._store.parallelism or self._runner.room < count):
-                    await under_way.popleft()
+                    self._begin_stored(stored)
+                    stored = None
+                    stored = await under_way.popleft()
                 await self._run_ids.ensure(count)
                 now = self._clock.now()
                 if foreseen.is_good(now):
                     births = Births(now, [self._run_ids.take() for _ in range(count)], self._runner.reserve(count))
                     under_way.append(asyncio.create_task(self._fire_ahead(foreseen, births)))
-            while under_way:
-                await under_way.popleft()
+                # The store is at work again before what it has stored is begun, which may take as long as its step.
+                self._begin_stored(stored)
+                stored = None
         finally:
             # When one has failed the others are still seen through.
-            await asyncio.gather(*under_way, return_exceptions=True)
+            self._begin_stored(stored)
+            await self._see_through(under_way)
 
-    async def _fire_ahead(self, foreseen: Foreseen, births: Births) -> None:
+    async def _see_through(self, under_way: deque[asyncio.Task[_Stored]]) -> None:
         try:
-            fired = await self._store.fire_foreseen(foreseen, births)
+            while under_way:
+                self._begin_stored(await under_way.popleft())
+        finally:
+            if under_way:
+                await self._see_through(under_way)
+
+    async def _fire_ahead(self, foreseen: Foreseen, births: Births) -> _Stored:
+        try:
+            return _Stored(await self._store.fire_foreseen(foreseen, births), births.claims)
         except BaseException:
             self._runner.give_back(births.claims)
             raise
-        self._begin(fired, births.claims)
+
+    def _begin_stored(self, stored: _Stored | None) -> None:
+        if stored is not None:
+            self._begin(*stored)
 
     async def _fire_batch(self) -> int:
         now = self._clock.now()

@@ -75,7 +75,13 @@ class Runner:
         self._teller = Teller(observers)
         attempts = self._attempts
         self._places = Places(
-            clock, self._teller.started, attempts.make, self._tell_pump, capacity, begin=attempts.begin
+            clock,
+            self._teller.started,
+            attempts.make,
+            self._tell_pump,
+            capacity,
+            begin=attempts.begin,
+            foretell=attempts.foretell,
         )
         self._health = health
         self._batch = batch

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from ksana.domain.plans import CHAIN
 from ksana.domain.runs import Run
 from ksana.domain.states import Reason, State
 from ksana.observe.exposition import Histogram, Table
@@ -58,8 +57,3 @@ class ChainSeries:
     def text(self) -> str:
         self._inflight.set(to=len(self._under_way))
         return self._runs.text() + self._nodes.text() + self._inflight.text()
-
-
-def is_of_chain(run: Run) -> bool:
-    """Whether a run is a chain's, or a node's."""
-    return run.parent_id is not None or run.kind == CHAIN

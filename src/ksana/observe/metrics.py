@@ -20,11 +20,12 @@ from ksana.domain.errors import StoreUnavailable
 from ksana.domain.fires import Gap
 from ksana.domain.jobs import Job
 from ksana.domain.moves import Move
+from ksana.domain.plans import CHAIN
 from ksana.domain.ports import Store
 from ksana.domain.queries import Counts
 from ksana.domain.runs import Run, Trigger
 from ksana.domain.states import Reason, State
-from ksana.observe.chain_series import ChainSeries, is_of_chain
+from ksana.observe.chain_series import ChainSeries
 from ksana.observe.exposition import CONTENT_TYPE, OTHER, Distribution
 from ksana.observe.schedule_series import ScheduleSeries
 from ksana.observe.series import DELAY_BOUNDS, RUN_BOUNDS, Series
@@ -136,14 +137,18 @@ class MetricsObserver:
     def on_started(self, claimed: Sequence[Claimed], now: datetime) -> None:
         late = self._late
         counts, total = late.counts, 0.0
+        # Runs that start together mostly came due together: then there is nothing to work out anew.
+        due_at, seconds, bucket = None, 0.0, 0
         for one in claimed:
-            seconds = (now - one.run.due_at).total_seconds()
-            if seconds < 0:
-                seconds = 0.0
-            counts[bisect_left(DELAY_BOUNDS, seconds)] += 1
+            run = one.run
+            if run.due_at is not due_at:
+                due_at = run.due_at
+                seconds = max(0.0, (now - due_at).total_seconds())
+                bucket = bisect_left(DELAY_BOUNDS, seconds)
+            counts[bucket] += 1
             total += seconds
-            if one.run.parent_id is not None:
-                self._chains.started(one.run)
+            if run.parent_id is not None:
+                self._chains.started(run)
         late.total += total
 
     def on_moved(self, moves: Sequence[tuple[Move, Job | None]], now: datetime) -> None:
@@ -151,26 +156,30 @@ class MetricsObserver:
         ended: dict[tuple[str, State, Reason | None], int] = {}
         exchanged: dict[tuple[str, int | None], int] = {}
         by_kind, jobs = self._by_kind, self._jobs
+        # Runs that were claimed together and are stored together took equally long.
+        began_at, over_at, seconds, bucket = None, None, 0.0, 0
         for move, _ in moves:
             run = move.run
             attempt = move.attempt
             if attempt is not None and (exchange := attempt.exchange) is not None:
                 call = (exchange.request_line, exchange.response_code)
                 exchanged[call] = exchanged.get(call, 0) + 1
-            if is_of_chain(run):
+            kind = run.kind
+            if run.parent_id is not None or kind == CHAIN:
                 self._chains.moved(run)
             ended_at = run.ended_at
             if ended_at is None:
                 self._count_unfinished(run)
                 continue
-            kind = run.kind
             key = (kind, run.state, run.reason)
             ended[key] = ended.get(key, 0) + 1
             started_at = run.started_at
             if started_at is None:
                 continue
-            seconds = (ended_at - started_at).total_seconds()
-            bucket = bisect_left(RUN_BOUNDS, seconds)
+            if started_at is not began_at or ended_at is not over_at:
+                began_at, over_at = started_at, ended_at
+                seconds = (ended_at - started_at).total_seconds()
+                bucket = bisect_left(RUN_BOUNDS, seconds)
             of_kind = by_kind.get(kind) or self._of_kind(kind)
             of_kind.counts[bucket] += 1
             of_kind.total += seconds

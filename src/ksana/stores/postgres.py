@@ -264,6 +264,7 @@ class PostgresDatabase:
     dialect = POSTGRES
     parallelism = 4
     changes_at_once = True
+    writes_alone = False
 
     def __init__(self, url: str, pool_size: int = 10, pool_idle: int = 2, pool_lifetime: float = 0) -> None:
         self._url = url

@@ -58,6 +58,7 @@ class SqliteDatabase:
     # One turn is committed while the next is being gathered; more would only wait in line.
     parallelism = 2
     changes_at_once = False
+    writes_alone = True
 
     def __init__(self, path: Path) -> None:
         self._path = path

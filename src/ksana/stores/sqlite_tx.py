@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
 import msgspec
 
 from ksana.domain.claims import Claim
-from ksana.stores.sql.claiming import claim_by_priority
+from ksana.stores.sql.claiming import claim_from_highest
 from ksana.stores.sql.compile import Compiled, compile_statement
 from ksana.stores.sql.dialects import SQLITE
 from ksana.stores.sql.handing import hand_over, pass_on, stamp_chains
 from ksana.stores.sql.rows import Row
-from ksana.stores.sql.statements import END_RUN, END_RUNS, ENDED_AS_TOLD, RUNS_AT_EPOCH, Statement
+from ksana.stores.sql.statements import END_RUNS, END_RUNS_ALIKE, ENDED_AS_TOLD, RUNS_AT_EPOCH, Statement
 from ksana.stores.sql.tables import Table
 from ksana.stores.sql.tx import Relay, Relayed, Told, UniqueViolation
 
 # A few sizes only, so that the prepared statements for them stay at hand; the largest keeps below the limit of values.
 _PIECES = (500, 100, 20, 4, 1)
+
+# How many runs are told alike, on average, for a statement for each such group to be worth it.
+_ALIKE = 8
 
 
 class SqliteTx:
@@ -107,7 +110,7 @@ class SqliteTx:
         return won
 
     async def claim(self, claim: Claim) -> list[Row]:
-        return await claim_by_priority(self, claim)
+        return await claim_from_highest(self, claim)
 
     async def hand_over(self, run_ids: Sequence[int], due_at: int, claim: Claim) -> list[Row]:
         return await hand_over(self, run_ids, due_at, claim)
@@ -119,14 +122,27 @@ class SqliteTx:
         return await stamp_chains(self, run_ids, stamp)
 
     async def end(self, told: Told, epoch: int, **values: Any) -> Collection[int]:
-        if len(told) == 1:
-            [(run_id, said)] = told.items()
-            count = await self.run(END_RUN, run_id=run_id, told=_packed_text(said), epoch=epoch, **values)
+        if len(told) == 1 or len(set(map(id, told.values()))) * _ALIKE <= len(told):
+            count = 0
+            for said, ids in _by_what_is_told(told):
+                count += await self.run(END_RUNS_ALIKE, told=_packed_text(said), ids=ids, epoch=epoch, **values)
         else:
             count = await self.run(END_RUNS, told=_packed_text(told), epoch=epoch, **values)
         if count == len(told):
             return told
         return [row[0] for row in await self.rows(ENDED_AS_TOLD, told=_packed_text(told), epoch=epoch)]
+
+
+def _by_what_is_told(told: Told) -> Iterable[tuple[Any, list[int]]]:
+    """Runs of which the very same value is told, together: an update that takes each row's value from a list writes all
+    of them to a table of its own first."""
+    groups: dict[int, tuple[Any, list[int]]] = {}
+    for run_id, said in told.items():
+        group = groups.get(id(said))
+        if group is None:
+            group = groups[id(said)] = (said, [])
+        group[1].append(run_id)
+    return groups.values()
 
 
 class _Text:

@@ -39,6 +39,9 @@ class NoopTarget(_Simple):
     def check(self, config: dict[str, Any]) -> dict[str, Any]:
         return _anything(self.kind, config)
 
+    def foretell(self, config: dict[str, Any]) -> Outcome | None:
+        return SUCCESS
+
     async def execute(self, context: AttemptContext, config: dict[str, Any]) -> Outcome:
         return SUCCESS
 
@@ -54,14 +57,18 @@ class EchoTarget(_Simple):
         refuse(problems + not_json("message", message))
         return {"message": message}
 
-    async def execute(self, context: AttemptContext, config: dict[str, Any]) -> Outcome:
+    def foretell(self, config: dict[str, Any]) -> Outcome | None:
         message = config.get("message")
-        said = context.input if message is None else message
-        if said is None:
+        return None if message is None else Outcome(Verdict.SUCCESS, result=msgspec.json.encode(message))
+
+    async def execute(self, context: AttemptContext, config: dict[str, Any]) -> Outcome:
+        if (foretold := self.foretell(config)) is not None:
+            return foretold
+        if context.input is None:
             return SUCCESS
-        if problems := not_json("input", said):
+        if problems := not_json("input", context.input):
             return Outcome(Verdict.FAIL, error=f"input {problems[0].message}")
-        return Outcome(Verdict.SUCCESS, result=msgspec.json.encode(said))
+        return Outcome(Verdict.SUCCESS, result=msgspec.json.encode(context.input))
 
 
 class PrintTarget(_Simple):
@@ -144,12 +151,17 @@ class FailTarget(_Simple):
         refuse(problems)
         return {"message": message, "retry": retry, "times": times}
 
+    def foretell(self, config: dict[str, Any]) -> Outcome | None:
+        return _failure(config) if config.get("times") is None else None
+
     async def execute(self, context: AttemptContext, config: dict[str, Any]) -> Outcome:
         times = config.get("times")
-        if times is not None and context.attempt > times:
-            return SUCCESS
-        verdict = Verdict.RETRY if config.get("retry", True) else Verdict.FAIL
-        return Outcome(verdict, error=config.get("message", _FAIL_MESSAGE))
+        return SUCCESS if times is not None and context.attempt > times else _failure(config)
+
+
+def _failure(config: dict[str, Any]) -> Outcome:
+    verdict = Verdict.RETRY if config.get("retry", True) else Verdict.FAIL
+    return Outcome(verdict, error=config.get("message", _FAIL_MESSAGE))
 
 
 def _anything(kind: str, config: dict[str, Any]) -> dict[str, Any]:

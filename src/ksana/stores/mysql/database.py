@@ -53,6 +53,7 @@ class MysqlDatabase:
 
     parallelism = 4
     changes_at_once = False
+    writes_alone = False
 
     def __init__(self, url: str, pool_size: int = 10, pool_idle: int = 2, pool_lifetime: float = 0) -> None:
         self.dialect = MYSQL

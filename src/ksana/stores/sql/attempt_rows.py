@@ -13,25 +13,25 @@ from ksana.stores.sql.rows import Row, storable
 
 
 def attempt_to_row(attempt: Attempt) -> tuple[Any, ...]:
-    return (attempt.run_id, *_said_of(attempt), attempt.result)
+    return (attempt.run_id, *last_attempt_of(attempt)[:-1], attempt.result)
 
 
 def last_attempt_of(attempt: Attempt) -> tuple[Any, ...]:
     """An attempt as the row of the run it ended tells it."""
-    return (*_said_of(attempt), int(attempt.result is not None))
-
-
-def _said_of(attempt: Attempt) -> tuple[Any, ...]:
+    started_at, ended_at, error = attempt.started_at, attempt.ended_at, attempt.error
+    micros = to_micros(ended_at)
     return (
         attempt.epoch,
         attempt.number,
         attempt.node_id,
-        to_micros(attempt.started_at),
-        to_micros(attempt.ended_at),
+        # What takes no time begins and ends with one instant.
+        micros if started_at is ended_at else to_micros(started_at),
+        micros,
         attempt.verdict._value_,
-        int(attempt.timed_out),
+        1 if attempt.timed_out else 0,
         attempt.code,
-        storable(attempt.error) or None,
+        storable(error) if error else None,
+        0 if attempt.result is None else 1,
     )
 
 

@@ -87,6 +87,7 @@ SQLITE = Dialect(
         "returning_id": "",
         "each_told": "json_each(:told) AS told",
         "told_id": "told.key",
+        "each_born": "json_each(:born) AS born",
         "position": "instr",
         **old_rows("rowid IN (SELECT rowid FROM {table} WHERE {oldest})"),
         **views(SQLITE_SPELLING),

@@ -12,6 +12,7 @@ from ksana.domain.fires import DueJob
 from ksana.domain.foresight import Births, Foreseen, Prospect, Sight, born, in_order
 from ksana.domain.jobs import Job
 from ksana.domain.times import from_micros, to_micros
+from ksana.stores.sql.as_foreseen import Alike, Born, alike, born_of
 from ksana.stores.sql.catalog import Catalog
 from ksana.stores.sql.firing import FRESH_COUNT, active_runs, add_rows, move_cursors
 from ksana.stores.sql.rows import Row, micros_or_none
@@ -25,7 +26,7 @@ _JOB_ID, _VERSION, _LIMIT, _SLOT_AT = range(4)
 
 class Ready(NamedTuple):
     """Prospects as they are going to be written: the cursors as they must stand, the limits among them, the runs
-    without what they get at birth, and where the cursors go."""
+    without what they get at birth, where the cursors go, and what they have in common, if it is much."""
 
     cursors: list[tuple[Any, ...]]
     limits: dict[int, int]
@@ -33,6 +34,7 @@ class Ready(NamedTuple):
     scheduled: list[_Row]
     claimed: list[_Row]
     moves: list[tuple[int, int | None, int | None]]
+    alike: Alike | None
 
 
 _Row = tuple[tuple[Any, ...], tuple[Any, ...]]
@@ -81,13 +83,15 @@ def _ready(prospects: Sequence[Prospect], cursors: dict[int, tuple[Any, ...]]) -
     claimed = [run_to_row(one.claimed or one.run) for one in prospects]
     is_fresh = all(row[FRESH_COUNT:] == FRESH for row in scheduled)
     end = FRESH_COUNT if is_fresh else None
+    moves = [(one.job.id, micros_or_none(one.next_slot_at), micros_or_none(one.next_fire_at)) for one in prospects]
     return Ready(
         [cursors[job_id] for job_id in sorted(cursors)],
         {job_id: row[_LIMIT] for job_id, row in cursors.items() if row[_LIMIT] is not None},
         FRESH_RUNS if is_fresh else RUNS,
         [_cut(row, end) for row in scheduled],
         [_cut(row, end) for row in claimed],
-        [(one.job.id, micros_or_none(one.next_slot_at), micros_or_none(one.next_fire_at)) for one in prospects],
+        moves,
+        alike(cursors, moves, scheduled, claimed) if is_fresh else None,
     )
 
 
@@ -99,7 +103,7 @@ def rows_of(foreseen: Foreseen, births: Births) -> list[tuple[Any, ...]]:
     """The rows of the runs that come of the prospects, if all of them stand."""
     ready: Ready = foreseen.own
     now, ids = to_micros(births.now), births.ids
-    claims = sum(1 for one in foreseen.prospects[: births.claims] if one.claimed is not None)
+    claims = _claims(foreseen, births)
     rows = [
         (run_id, *middle, now, now, *end)
         for run_id, (middle, end) in zip(ids[:claims], ready.claimed[:claims], strict=True)
@@ -109,6 +113,16 @@ def rows_of(foreseen: Foreseen, births: Births) -> list[tuple[Any, ...]]:
         for run_id, (middle, end) in zip(ids[claims:], ready.scheduled[claims:], strict=True)
     ]
     return rows
+
+
+def born_alike(foreseen: Foreseen, births: Births) -> list[Born] | None:
+    """The same as few statements can store them; None if the prospects have too little in common."""
+    ready: Ready = foreseen.own
+    return None if ready.alike is None else born_of(ready.alike, births, _claims(foreseen, births))
+
+
+def _claims(foreseen: Foreseen, births: Births) -> int:
+    return sum(1 for one in foreseen.prospects[: births.claims] if one.claimed is not None)
 
 
 async def fire_foreseen(tx: Tx, ready: Ready, rows: Sequence[tuple[Any, ...]]) -> tuple[Sequence[Row], int]:
@@ -130,11 +144,11 @@ async def fire_foreseen(tx: Tx, ready: Ready, rows: Sequence[tuple[Any, ...]]) -
     return added, len(moves)
 
 
-def told(foreseen: Foreseen, births: Births, added: Sequence[Row], stood: int) -> Fired:
-    """What firing did."""
+def told(foreseen: Foreseen, births: Births, added: Sequence[Row] | None = None, stood: int | None = None) -> Fired:
+    """What firing did; all that was foreseen, unless something else is said."""
     runs = born(foreseen.prospects, births)
     claimed = [Claimed(run, one.job) for run, one in zip(runs, foreseen.prospects, strict=True)]
-    if len(added) < len(claimed):
+    if added is not None and len(added) < len(claimed):
         ids = {row[0] for row in added}
         claimed = [one for one in claimed if one.run.id in ids]
-    return Fired(claimed, [], stood)
+    return Fired(claimed, [], len(runs) if stood is None else stood)

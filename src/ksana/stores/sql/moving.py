@@ -37,6 +37,7 @@ class Moves(NamedTuple):
     branches: list[Move]
     parents: frozenset[int]
     """Runs whose children come to an end by these moves, or go on after they had."""
+    frees_slots: bool
 
 
 def prepare(moves: Sequence[Move]) -> Moves:
@@ -51,6 +52,8 @@ def prepare(moves: Sequence[Move]) -> Moves:
     inputs: list[tuple[Key, tuple[Any, ...]]] = []
     branches: list[Move] = []
     parents: list[int] = []
+    frees_slots = False
+    last_said: tuple[Any, ...] = ()
     # Rows are locked in rising order of id, so that two batches which share runs rarely lock each other out.
     for key, move in sorted(tried.items()):
         run_id, run = key[0], move.run
@@ -58,6 +61,8 @@ def prepare(moves: Sequence[Move]) -> Moves:
         if group is None:
             group = alike[what] = (change_of(what), {})
         change, told = group
+        if move.frees_slot:
+            frees_slots = True
         if move.taken_from is not None:
             taken.append((move.taken_from, run_id, move.epoch))
         if move.artifact is not None or move.checkpoint is not None:
@@ -73,7 +78,11 @@ def prepare(moves: Sequence[Move]) -> Moves:
             told[run_id] = None
             continue
         if change.is_told:
-            told[run_id] = last_attempt_of(attempt)
+            said = last_attempt_of(attempt)
+            # Runs of which the same is told share one value, by which a driver may know them.
+            if said != last_said:
+                last_said = said
+            told[run_id] = last_said
         else:
             told[run_id] = None
             attempts.append(attempt_to_row(attempt))
@@ -81,7 +90,7 @@ def prepare(moves: Sequence[Move]) -> Moves:
             exchanges.append(exchange_to_row(attempt, attempt.exchange))
     # By rising epoch, so that two moves of one run follow each other.
     changes = sorted(alike.values(), key=_epoch)
-    return Moves(tried, changes, attempts, exchanges, taken, kept, inputs, branches, frozenset(parents))
+    return Moves(tried, changes, attempts, exchanges, taken, kept, inputs, branches, frozenset(parents), frees_slots)
 
 
 def is_one_change(moves: Moves) -> bool:
@@ -93,7 +102,7 @@ def is_one_change(moves: Moves) -> bool:
         return False
     if moves.attempts or moves.exchanges or moves.taken or moves.kept or moves.inputs or moves.branches:
         return False
-    return not any(move.frees_slot for move in moves.tried.values())
+    return not moves.frees_slots
 
 
 def goes_on(move: Move) -> bool:
@@ -114,7 +123,7 @@ async def apply_moves(tx: Tx, moves: Moves) -> tuple[frozenset[int], int]:
         return _NO_RUNS, 0
     won = await _swap(tx, moves.alike)
     lost = _NO_RUNS
-    if len(won) < len(moves.tried):
+    if won is not None:
         lost = frozenset(run_id for run_id, _ in moves.tried) - {run_id for run_id, _ in won}
         moves = _only(moves, won)
     for table, rows in ((ATTEMPTS, moves.attempts), (EXCHANGES, moves.exchanges)):
@@ -128,9 +137,10 @@ async def apply_moves(tx: Tx, moves: Moves) -> tuple[frozenset[int], int]:
         await tx.update(_INPUTS, [row for _, row in moves.inputs])
     if moves.branches:
         await _branch(tx, moves.branches)
-    if freed := {m.run.job_id for m in moves.tried.values() if m.frees_slot and m.run.job_id is not None}:
-        return lost, await fill_slots(tx, sorted(freed))
-    return lost, 0
+    if not moves.frees_slots:
+        return lost, 0
+    freed = {m.run.job_id for m in moves.tried.values() if m.frees_slot and m.run.job_id is not None}
+    return lost, await fill_slots(tx, sorted(freed)) if freed else 0
 
 
 def _only(moves: Moves, won: set[Key]) -> Moves:
@@ -144,6 +154,7 @@ def _only(moves: Moves, won: set[Key]) -> Moves:
         [(key, row) for key, row in moves.inputs if key in won],
         [move for move in moves.branches if (move.run.id, move.epoch) in won],
         moves.parents,
+        moves.frees_slots,
     )
 
 
@@ -156,13 +167,16 @@ async def _branch(tx: Tx, moves: Sequence[Move]) -> None:
         await tx.insert(RUNS, rows)
 
 
-async def _swap(tx: Tx, alike: list[tuple[Change, Told]]) -> set[Key]:
-    """Make the moves whose epoch still stands, one statement for all that do the same; answer which those were."""
-    won: set[Key] = set()
+async def _swap(tx: Tx, alike: list[tuple[Change, Told]]) -> set[Key] | None:
+    """Make the moves whose epoch still stands, one statement for all that do the same; answer which those were, or None
+    if it was all of them."""
+    moves: list[tuple[int, Collection[int]]] = []
+    is_all = True
     for change, told in alike:
         moved = await (_end(tx, change, told) if change.is_told else _move(tx, change, list(told)))
-        won.update([(run_id, change.epoch) for run_id in moved])
-    return won
+        moves.append((change.epoch, moved))
+        is_all = is_all and len(moved) == len(told)
+    return None if is_all else {(run_id, epoch) for epoch, moved in moves for run_id in moved}
 
 
 async def _end(tx: Tx, change: Change, told: Told) -> Collection[int]:

@@ -101,9 +101,9 @@ END_RUNS = Statement(
     f"UPDATE ksana_runs SET {_ENDED}, last_attempt = told.value FROM {{each_told}}"
     " WHERE ksana_runs.id = {told_id} AND epoch = :epoch"
 )
-END_RUN = Statement(
-    # The same for one run, found by its key.
-    f"UPDATE ksana_runs SET {_ENDED}, last_attempt = :told WHERE id = :run_id AND epoch = :epoch"
+END_RUNS_ALIKE = Statement(
+    # The same for runs of which the same is told, each found by its key.
+    f"UPDATE ksana_runs SET {_ENDED}, last_attempt = :told WHERE id IN (:ids*) AND epoch = :epoch"
 )
 END_LOCKED_RUNS = Statement(f" ON DUPLICATE KEY UPDATE {_ENDED}, last_attempt = VALUES(last_attempt)")
 ENDED_AS_TOLD = Statement(
@@ -118,6 +118,14 @@ FORGET_LAST_ATTEMPTS = Statement("UPDATE ksana_runs {by_key} SET last_attempt = 
 DUE_RUNS = Statement(
     f"SELECT {', '.join(DUE_COLUMNS.names)} FROM ksana_runs {{by_ready}} WHERE {{ready}} AND queue = :queue"
     " AND priority = :priority AND due_at <= :now ORDER BY due_at, id LIMIT :limit {skip_locked}",
+    DUE_COLUMNS,
+)
+_IS_DUE = (
+    "EXISTS (SELECT 1 FROM ksana_runs {by_ready} WHERE {ready} AND queue = :queue AND priority = %d AND due_at <= :now)"
+)
+DUE_RUNS_OF_HIGHEST = Statement(
+    # Those of the highest priority that has any: with a backlog, one look instead of one for each.
+    DUE_RUNS.text.replace(":priority", f"CASE WHEN {_IS_DUE % 3} THEN 3 WHEN {_IS_DUE % 2} THEN 2 ELSE 1 END"),
     DUE_COLUMNS,
 )
 CLAIM_RUNS = Statement(

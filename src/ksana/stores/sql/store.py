@@ -32,6 +32,7 @@ from ksana.domain.steering import Steer
 from ksana.domain.times import to_micros
 from ksana.stores.sql import (
     archive,
+    as_foreseen,
     audit,
     callbacks,
     families,
@@ -138,6 +139,13 @@ class SqlStore:
         return await self._read(lambda tx: foreseen.look_ahead(tx, self._catalog, at, after_id, limit, foresee))
 
     async def fire_foreseen(self, ahead: Foreseen, births: Births) -> Fired:
+        if self._database.writes_alone and (born := foreseen.born_alike(ahead, births)) is not None:
+            try:
+                await self._write(lambda tx: as_foreseen.fire(tx, ahead.own.alike, born))
+            except as_foreseen.NotAsForeseenError:
+                pass
+            else:
+                return foreseen.told(ahead, births)
         rows = foreseen.rows_of(ahead, births)
         added, stood = await self._write(lambda tx: foreseen.fire_foreseen(tx, ahead.own, rows))
         return foreseen.told(ahead, births, added, stood)

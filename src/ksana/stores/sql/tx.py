@@ -119,6 +119,8 @@ class Database(Protocol):
     changes_at_once: bool
     """Whether one statement may make several changes and tell what it found, so that a pull or an ordinary turn is
     no more than that."""
+    writes_alone: bool
+    """Whether nobody else, in whichever process, changes anything while a step that writes is under way."""
 
     async def open(self) -> None:
         """Connect and check what the promises rest on."""

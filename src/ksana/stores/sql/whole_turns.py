@@ -78,9 +78,9 @@ def whole_of(moves: Moves, claim: Claim | None, alerts: Sequence[Alert]) -> Whol
     if claim is not None and (claim.limit > _FEW or claim.for_followers or len(set(claim.queues)) != 1):
         return None
     [(change, told)] = moves.alike
-    if not change.is_told or moves.taken or moves.kept or moves.inputs or moves.branches or moves.parents:
+    if not change.is_told or moves.frees_slots:
         return None
-    if any(move.frees_slot for move in moves.tried.values()):
+    if moves.taken or moves.kept or moves.inputs or moves.branches or moves.parents:
         return None
     return Whole(change, told, moves.exchanges, claim)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
@@ -20,7 +21,7 @@ from ksana.stores.sql.tables import Table
 from ksana.stores.sql.tx import Relay, Relayed, Told, UniqueViolation
 
 # A few sizes only, so that the prepared statements for them stay at hand; the largest keeps below the limit of values.
-_PIECES = (500, 100, 20, 4, 1)
+_SIZES = (1, 4, 12, 25, 50, 100, 150, 200, 300, 400, 500)
 
 # How many runs are told alike, on average, for a statement for each such group to be worth it.
 _ALIKE = 8
@@ -74,21 +75,24 @@ class SqliteTx:
         return self._insert(table, rows, " ON CONFLICT DO NOTHING")
 
     def _insert(self, table: Table, rows: Sequence[tuple[Any, ...]], ending: str) -> int:
-        """Many rows a statement: each statement gives up the interpreter's lock once, so the loop runs on meanwhile."""
-        added = start = 0
-        for size in _PIECES:
-            while len(rows) - start >= size:
-                flat = list(chain.from_iterable(rows[start : start + size]))
-                added += self._execute(self._insert_text(table, size, ending), flat).rowcount
-                start += size
+        """As few statements as can be: each gives up the interpreter's lock several times and may wait long to get it
+        back. So what does not fill one is filled up with rows that are left out."""
+        added, most = 0, _SIZES[-1]
+        for start in range(0, len(rows), most):
+            piece = rows[start : start + most]
+            size = _SIZES[bisect_left(_SIZES, len(piece))]
+            flat = list(chain.from_iterable(piece))
+            flat += [None] * ((size - len(piece)) * len(table.names))
+            added += self._execute(self._insert_text(table, size, ending), flat).rowcount
         return added
 
     def _insert_text(self, table: Table, size: int, ending: str) -> str:
         text = self._bulk.get((table, size, ending))
         if text is None:
             row = f"({', '.join('?' * len(table.names))})"
-            names = ", ".join(table.names)
-            text = f"INSERT INTO {table.name} ({names}) VALUES {', '.join([row] * size)}{ending}"
+            # Every table begins with a column that is never empty.
+            given = f"SELECT * FROM (VALUES {', '.join([row] * size)}) WHERE column1 IS NOT NULL"
+            text = f"INSERT INTO {table.name} ({', '.join(table.names)}) {given}{ending}"
             self._bulk[table, size, ending] = text
         return text
 

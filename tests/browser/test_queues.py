@@ -91,3 +91,19 @@ async def test_a_node_is_drained_and_says_so(node: Node, visiting: Visiting) -> 
     await expect(nodes).not_to_contain_text("drained")
     _, [found] = await node.call("GET", "/api/v2/nodes")
     assert found["draining"] is False
+
+
+async def test_what_others_work_on_takes_no_place_of_the_node(node: Node, visiting: Visiting) -> None:
+    await node.call("POST", "/scheduler/jobs", {"queue": "elsewhere"})
+    await node.call("POST", "/scheduler/jobs/pull", {"queue": "elsewhere", "worker_id": "w"})
+    chain = {
+        "kind": "chain",
+        "config": {"nodes": [{"id": "approve", "type": "wait", "cfg": {"message": "look at it"}}]},
+    }
+    _, job = await node.call("POST", "/api/v2/jobs", {"name": "closing", "target": chain})
+    await node.call("POST", f"/api/v2/jobs/{job['id']}/runs")
+    seen = await node.until("/api/v2/overview", lambda seen: seen["callbacks"]["waiting"])
+    assert seen["running"]["now"] >= 2
+    visit = await visiting(node)
+    await visit.go()
+    await expect(visit.link(re.compile("^Running")).locator(".tile-value")).to_have_text("0")

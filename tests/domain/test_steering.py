@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from random import Random
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,9 +13,9 @@ from hypothesis import strategies as st
 from ksana.domain.chains import Advance, Chain, Shape, flat_shape
 from ksana.domain.errors import InvalidState
 from ksana.domain.graph import When
-from ksana.domain.moves import Move
+from ksana.domain.moves import Move, advance
 from ksana.domain.runs import Run
-from ksana.domain.states import FINAL, TABLE, UNDER_WAY, Reason, State
+from ksana.domain.states import FINAL, TABLE, UNDER_WAY, Event, Reason, State
 from ksana.domain.steering import (
     UNSUCCESSFUL,
     Family,
@@ -24,8 +25,10 @@ from ksana.domain.steering import (
     go_on,
     halt,
     is_branched,
+    put_back,
     retry_failed,
     retry_step,
+    risen,
     stopped,
 )
 from tests.domain.chain_shapes import ENDS, shape, shapes
@@ -175,16 +178,48 @@ def test_a_reopened_chain_gets_its_time_anew() -> None:
 def test_steps_whose_children_were_tried_again_first_just_go_on() -> None:
     before = family(FAILED, RUNNING, SKIPPED, branched=[0])
     line = shape([[], [0]])
-    for moves in (go_on(before, line, 0, LATER), retry_failed(before, line, LATER)):
+    for moves in (go_on(before, line, LATER), retry_failed(before, line, LATER)):
         assert standing(after(before, moves)) == (RUNNING, [RUNNING, WAITING])
 
 
 def test_a_family_follows_a_step_that_goes_on_or_ended_better_and_nothing_else() -> None:
     line = shape([[], [0]])
     better = family(FAILED, SUCCESS, SKIPPED)
-    assert standing(after(better, go_on(better, line, 0, LATER))) == (RUNNING, [SUCCESS, State.SCHEDULED])
-    for parent, child in [(FAILED, FAILED), (SUCCESS, SUCCESS), (State.STOPPING, RUNNING), (State.RETRYING, RUNNING)]:
-        assert go_on(family(parent, child, SKIPPED), line, 0, LATER) == []
+    assert standing(after(better, go_on(better, line, LATER))) == (RUNNING, [SUCCESS, State.SCHEDULED])
+    for parent, child in [(SUCCESS, SUCCESS), (State.STOPPING, RUNNING), (State.RETRYING, RUNNING)]:
+        assert go_on(family(parent, child, SKIPPED), line, LATER) == []
+
+
+def test_a_run_has_risen_if_it_goes_on_or_ended_better() -> None:
+    line = shape([[], [0]])
+    by_hand: dict[str, Any] = {"reason": "", "artifact": None}
+    failed = family(FAILED, FAILED, SKIPPED)
+    again, done = risen(failed, retry_step(failed, line, 0, LATER, **by_hand)), family(FAILED, SUCCESS, FAILED)
+    better = risen(done, complete_step(done, line, 1, LATER, **by_hand))
+    assert again is not None and again.state is RUNNING
+    assert better is not None and better.state is SUCCESS
+    two = family(FAILED, FAILED, FAILED)
+    for before, moves in [
+        (failed, []),
+        (two, complete_step(two, flat_shape(2), 0, LATER, **by_hand)),
+        (running := family(RUNNING, RUNNING, WAITING), halt(running, LATER)),
+    ]:
+        assert risen(before, moves) is None
+
+
+def test_a_step_that_is_put_back_takes_its_chain_along_if_that_hears_of_it() -> None:
+    line = shape([[], [0]])
+
+    def put_back_in(parent: State) -> Family:
+        before = family(parent, State.DEAD_LETTER, SKIPPED)
+        child = before.children[0]
+        move = Move(child.epoch, advance(child, Event.RERUN, LATER, due_at=LATER))
+        late = msgspec.structs.replace(move, epoch=child.epoch - 1)
+        assert put_back(before, line, late, LATER) == []
+        return after(before, put_back(before, line, move, LATER))
+
+    assert standing(put_back_in(FAILED)) == (RUNNING, [State.RETRYING, WAITING])
+    assert standing(put_back_in(SUCCESS)) == (SUCCESS, [State.RETRYING, SKIPPED])
 
 
 def test_what_is_tried_again_waits_for_what_it_needs_and_for_room() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ksana.domain.errors import InvalidState, NotFound, StaleLease
+from ksana.domain.errors import InvalidState, NotFound, StaleLease, StoreUnavailable
 from ksana.domain.items import Item, NewItem, acked, item_of, lease_token
 from ksana.domain.jobs import TargetSpec
 from ksana.domain.retention import Retention
@@ -172,6 +172,33 @@ async def test_a_chain_goes_on_with_an_item_of_it_that_is_put_back(any_world: Wo
     assert (await world.run(run.id)).state is State.SUCCESS
     standing = await world.main.engine.chains.steps(await world.run(run.id))
     assert [one.artifact for one in standing] == [b'{"done":"yes"}', b'"yes"']
+
+
+async def test_an_item_is_put_back_with_all_chains_above_it_or_not_at_all(any_world: World) -> None:
+    """G10: whoever dies in between leaves no chain behind that does not hear of its item any more."""
+    world, queue = any_world, queue_of(any_world)
+    inner = {"nodes": [{"id": "q", "type": "queue", "cfg": {"queue": "mail", "max_attempts": 1}}]}
+    nodes = [{"id": "in", "type": "chain", "cfg": inner}, {"id": "b", "type": "noop", "dependsOn": ["in"]}]
+    outer = await world.trigger(await world.job(target=TargetSpec("chain", {"nodes": nodes})))
+    [held] = await pull(world)
+    await queue.fail(held.id, "no")
+    await world.settle()
+    family = [outer.id, held.parent_id or 0, held.id]
+
+    async def states() -> list[State]:
+        return [(await world.run(run_id)).state for run_id in family]
+
+    gate = world.main.gate
+    with gate.away("turn", "steer"), pytest.raises(StoreUnavailable):
+        await queue.redrive(held.id)
+    assert await states() == [State.FAILED, State.FAILED, State.DEAD_LETTER]
+    with gate.away("turn", "steer", after_commit=True), pytest.raises(StoreUnavailable):
+        await queue.redrive(held.id)
+    assert await states() == [State.RUNNING, State.RUNNING, State.RETRYING]
+    [held] = await pull(world)
+    await queue.ack(held.id)
+    await world.settle()
+    assert await states() == [State.SUCCESS] * 3
 
 
 async def test_a_chain_is_not_forgotten_while_an_item_of_it_is_a_dead_letter(any_world: World) -> None:

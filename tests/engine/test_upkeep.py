@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from ksana.domain.audit import AuditEntry, AuditQuery
 from ksana.domain.policies import OverlapRule, Retry
 from ksana.domain.states import State
 from ksana.engine.keeper import Upkeep
@@ -44,3 +45,13 @@ async def test_a_forgotten_run_does_not_let_its_slot_fire_again(create_world: Cr
     await world.restart()
     await world.advance("10m")
     assert len(set(world.sink.slots)) == world.sink.count
+
+
+async def test_what_takes_many_steps_is_forgotten_at_one_go(create_world: Create) -> None:
+    world = await create_world(upkeep=Upkeep(timedelta(hours=1), 0))
+    entries = [
+        AuditEntry(id=n, at=world.now, actor="a", action="b", subject="job", subject_id="1") for n in range(1200)
+    ]
+    await world.store.add_audit(entries)
+    await world.advance("2h")
+    assert (await world.store.find_audit(AuditQuery())).items == []

@@ -22,7 +22,7 @@ from ksana.domain.queries import Counts, FireRecord, JobQuery, Minute, Page, Run
 from ksana.domain.retention import Retention
 from ksana.domain.runs import Attempt, LastAttempt, Run
 from ksana.domain.states import AT_REST, CLAIMABLE, FINAL, Event, Reason, State
-from ksana.domain.steering import Family, Steer, ended, is_branched
+from ksana.domain.steering import Family, Steer, ended, is_branched, risen
 
 _replace = msgspec.structs.replace
 _MINUTE = timedelta(minutes=1)
@@ -284,17 +284,22 @@ class ModelStore:
     async def children(self, parent_id: int) -> list[Run]:
         return self._children(parent_id)
 
-    async def steer(self, parent_id: int, decide: Steer) -> list[tuple[Move, Job | None]]:
+    async def steer(
+        self, parent_id: int, decide: Steer, hooks: Sequence[str] = (), above: Steer | None = None
+    ) -> list[tuple[Move, Job | None]]:
         if parent_id not in self._runs:
             raise NotFound(str(parent_id))
-        moves = decide(Family(self._runs[parent_id], self._children(parent_id)))
+        family = Family(self._runs[parent_id], self._children(parent_id))
+        moves = decide(family)
         for move in moves:
             self._move(move)
         for move in moves:
             if move.frees_slot and move.run.job_id is not None:
                 self._fill_slots(move.run.job_id)
-        above = self._follow([move.run for move in moves if move.run.id == parent_id])
-        return [(move, self._with_job(move.run).job) for move in moves] + above
+        told = [(move, self._with_job(move.run).job) for move in moves]
+        if above and (run := risen(family, moves)) and run.parent_id is not None:
+            return told + await self.steer(run.parent_id, above, hooks, above)
+        return told + self._follow([move.run for move in moves if move.run.id == parent_id])
 
     def _kept_of(self, run_id: int) -> Kept:
         return self._kept.get(run_id) or Kept(run_id=run_id)
@@ -441,15 +446,19 @@ class ModelStore:
             del self._runs[id]
         self._kept = {run_id: kept for run_id, kept in self._kept.items() if run_id in self._runs}
         self._attempts = {key: attempt for key, attempt in self._attempts.items() if key[0] in self._runs}
-        self._gaps = {key: gap for key, gap in self._gaps.items() if gap.recorded_at >= retention.before}
-        self._answers = {key: answer for key, answer in self._answers.items() if answer.created_at >= retention.before}
+        gaps = [key for key, gap in self._gaps.items() if gap.recorded_at < retention.before]
+        answers = [key for key, answer in self._answers.items() if answer.created_at < retention.before]
+        for gap in gaps:
+            del self._gaps[gap]
+        for answer in answers:
+            del self._answers[answer]
         holders = {run.node_id for run in self._runs.values()}
         for node in await self.nodes():
             if node.lease_until <= retention.now and node.id not in holders:
                 await self.leave(node.id)
         for node_id in set(self._taken) - set(self._nodes):
             del self._taken[node_id]
-        return len(old)
+        return max(len(old), len(gaps), len(answers))
 
     def _family(self, id: int) -> list[int]:
         found = [id]

@@ -15,7 +15,7 @@ from ksana.domain.errors import InvalidState, NotFound
 from ksana.domain.graph import Step
 from ksana.domain.moves import Kept, Move
 from ksana.domain.outcomes import Verdict
-from ksana.domain.plans import ChainPlan, JobPlan, MapPlan, shape_of_plan
+from ksana.domain.plans import ChainPlan, JobPlan, MapPlan, read_plan, shape_of_plan
 from ksana.domain.ports import Store
 from ksana.domain.queries import RunQuery
 from ksana.domain.retention import Retention
@@ -25,6 +25,7 @@ from ksana.domain.steering import (
     Steer,
     complete_step,
     expire,
+    go_on,
     halt,
     retry_step,
     stopped,
@@ -405,6 +406,42 @@ async def test_a_stop_goes_down_and_the_ends_come_up_again(store: Store) -> None
         (1, State.CANCELED),
     ]
     assert await shown(store) == "CANCELED: sub=CANCELED after=WAITING"
+
+
+async def test_families_above_go_on_in_the_same_step(store: Store) -> None:
+    await store.add_jobs([a_chain_job(1)])
+    await begin(store, a_dag("sub", "after<sub"))
+    await branch(store, 10, ChainPlan(a_dag("in")), 20)
+    await branch(store, 20, ChainPlan(a_dag("a", "b")), 30)
+    await store.steer(20, lambda family: expire(family, NOW))
+    assert await shown(store) == "FAILED: sub=FAILED after=SKIPPED"
+    flat, before = shape_of_plan(ChainPlan(a_dag("a", "b"))), await contents(store)
+
+    def go_on_above(family: Family) -> list[Move]:
+        return go_on(family, shape_of_plan(read_plan(family.parent.input)), LATER)
+
+    def refuse(family: Family) -> list[Move]:
+        raise InvalidState("not now")
+
+    with pytest.raises(InvalidState, match="not now"):
+        await store.steer(20, retries(0, flat), (), refuse)
+    assert await contents(store) == before
+    # With one of two that are still over, it is over as before.
+    assert [move.run.id for move, _ in await store.steer(20, completes(0, flat), (), go_on_above)] == [30, 20, 20]
+    told = await store.steer(20, completes(1, flat), (), go_on_above)
+    assert [(move.run.id, move.run.state) for move, _ in told] == [
+        (31, State.SUCCESS),
+        (20, State.RUNNING),
+        (20, State.SUCCESS),
+        (10, State.RUNNING),
+        (10, State.SUCCESS),
+        (11, State.WAITING),
+        (1, State.RUNNING),
+        (11, State.SCHEDULED),
+    ]
+    assert await shown(store) == "RUNNING: sub=SUCCESS after=SCHEDULED"
+    await end(store, now=LATER, after=SUCCEED)
+    assert await shown(store) == "SUCCESS: sub=SUCCESS after=SUCCESS"
 
 
 async def test_people_and_workers_at_once_lose_nothing(store: Store, reopen: Reopen) -> None:

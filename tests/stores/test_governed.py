@@ -457,6 +457,17 @@ async def test_old_entries_and_buckets_no_longer_busy_are_forgotten(store: Store
     assert await pulled_ids(store) == [2]
 
 
+async def test_a_step_forgets_no_more_entries_and_buckets_than_its_limit(store: Store) -> None:
+    await store.add_audit([an_entry(n, at=NOW - SECOND) for n in range(1, 5)])
+    await limit(store, key_rate=Rate(1, HOUR))
+    await fill(store, *[an_item(n, subject="abc"[n % 3]) for n in range(6)])
+    assert len(await pulled_ids(store)) == 3
+    assert await store.prune(Retention(NOW + HOUR, NOW, 0, 2)) == 2
+    # The entry of the limit is younger.
+    assert (await store.find_audit(AuditQuery())).total == 2 + 1
+    assert len(await pulled_ids(store)) == 2
+
+
 async def test_items_are_found_by_what_they_are_about(store: Store) -> None:
     await fill(store, about(1), about(2, "m2"), about(3), an_item(4), an_item(5, subject="memory/m"))
     [one] = (await store.pull(a_pull(1))).runs

@@ -31,6 +31,7 @@ from ksana.domain.steering import (
     complete_step,
     ended,
     expire,
+    go_on,
     halt,
     retry_failed,
     retry_step,
@@ -298,7 +299,13 @@ class Life:
         if not self.parents:
             return
         parent_id = self.random.choice(self.parents)
-        await self.both("steer", parent_id, self.a_decision(self.random.random()), same=_moved)
+        now = self.now
+
+        def follow(family: Family) -> list[Move]:
+            return go_on(family, shape_of_plan(read_plan(family.parent.input)), now)
+
+        above = self.maybe([follow])
+        await self.both("steer", parent_id, self.a_decision(self.random.random()), (), above, same=_moved)
 
     def a_decision(self, drawn: float) -> Steer:
         now = self.now

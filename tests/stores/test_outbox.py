@@ -173,3 +173,11 @@ async def test_what_is_settled_is_forgotten_in_time_and_what_is_owed_never(store
     assert len(await found(store)) == 2
     await store.prune(Retention(now, now, 0, 100))
     assert [alert.hook for alert in await found(store)] == ["b"]
+
+
+async def test_a_step_forgets_no_more_alerts_than_its_limit(store: Store) -> None:
+    await failing(store, *[an_alert(hook=hook) for hook in "abc"])
+    await store.give_up_alerts([], NOW, NOW, "nobody")
+    later = NOW + timedelta(days=9)
+    seen = [(await store.prune(Retention(NOW, later, 9, 2)), len(await found(store))) for _ in range(3)]
+    assert seen == [(2, 1), (1, 0), (0, 0)]

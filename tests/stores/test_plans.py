@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ksana.domain.items import Enqueued, Item, Pull, new_item, stored_queue
+from ksana.domain.items import SCOPE, Enqueued, Item, Pull, new_item, stored_queue
 from ksana.domain.policies import Priority
 from ksana.domain.ports import Store
 from ksana.domain.queries import RunQuery
@@ -95,6 +95,7 @@ PLANS: list[tuple[str, dict[str, Any], str]] = [
     ("RUNS_OF_NODES", {"node_ids": [1], "limit": 10}, HELD),
     ("PAST_DEADLINE", {"now": to_micros(NOW), "limit": 10}, "ksana_runs_deadline"),
     ("OLD_RUNS", {"state": "FAILED", "before": LATER, "keep": 3, "limit": 10, "passed": 0}, ENDED),
+    ("DROP_ANSWERS", {"before": LATER, "limit": 10}, "ksana_idempotency_age"),
     ("FIRST_ENDED", {"state": "FAILED", "since": 0}, ENDED),
     ("ENDED_BY_MINUTE", {"state": "FAILED", "since": to_micros(NOW), "until": LATER}, ENDED),
     ("COUNT_DUE", {"now": LATER}, READY),
@@ -135,17 +136,19 @@ async def fill(database: Database) -> None:
     jobs = [a_planned_job(n, NOW + n * SECOND, overlap=one_at_a_time()) for n in range(JOBS)]
     runs = [some_run(n) for n in range(1, RUNS + 1)]
     attempts = [an_attempt(run) for run in runs[: RUNS // 5]]
+    answers = [("v2" if n % 100 == 0 else SCOPE, str(n), b"", 200, b"", to_micros(NOW)) for n in range(RUNS)]
 
     async def insert(tx: Any) -> None:
         await tx.insert(tables.JOBS, [job_to_row(job) for job in jobs])
         await tx.insert(tables.CURSORS, [cursor_to_row(job) for job in jobs])
         await tx.insert(tables.RUNS, [run_to_row(run) for run in runs])
         await tx.insert(tables.ATTEMPTS, [attempt_to_row(attempt) for attempt in attempts])
+        await tx.insert(tables.IDEMPOTENCY, answers)
         await tx.insert(tables.EXCHANGES, [exchange_to_row(attempt, an_exchange()) for attempt in attempts])
 
     await database.write(insert)
     table = " TABLE" if database.dialect.name in ("mysql", "mariadb") else ""
-    for name in ("ksana_jobs", "ksana_cursors", "ksana_runs", "ksana_attempts", "ksana_exchanges"):
+    for name in ("ksana_jobs", "ksana_cursors", "ksana_runs", "ksana_attempts", "ksana_exchanges", "ksana_idempotency"):
         await database.write(lambda tx, name=name: tx.rows(Statement(f"ANALYZE{table} {name}")))  # type: ignore[misc]
 
 

@@ -5,9 +5,11 @@ import random
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from ksana.domain.idempotency import IdempotencyRecord
+from ksana.domain.items import SCOPE
 from ksana.domain.ports import Store
 from ksana.domain.queries import Minute, RunQuery
 from ksana.domain.retention import Retention
@@ -117,6 +119,22 @@ async def test_old_gaps_and_old_answers_go(store: Store) -> None:
     assert [record.from_at for record in await store.fire_log(1, NOW - 2 * DAY, NOW + DAY, 10)] == [NOW]
     assert await store.find_idempotency("v2", "old") is None
     assert await store.find_idempotency("v2", "new") is not None
+
+
+async def test_a_step_forgets_no_more_gaps_and_answers_than_its_limit(store: Store) -> None:
+    await store.add_jobs([a_planned_job(1)])
+    made_at_once = [msgspec.structs.replace(a_gap(1, NOW + n * SECOND), recorded_at=NOW - DAY) for n in range(5)]
+    await store.fire_due(NOW, 1, fires(runs=lambda due: [], gaps=lambda due: made_at_once))
+    for n in range(3):
+        await store.add_jobs([], IdempotencyRecord("v2", str(n), b"", 200, b"", NOW - DAY))
+        await store.add_jobs([], IdempotencyRecord(SCOPE, str(n), b"", 0, b"7", NOW - 2 * DAY))
+    seen = []
+    for _ in range(4):
+        went = await store.prune(older_than(NOW, limit=2))
+        gaps = await store.fire_log(1, NOW - DAY, NOW + DAY, 10)
+        answers = [await store.find_idempotency(scope, str(n)) for n in range(3) for scope in ("v2", SCOPE)]
+        seen.append((went, len(gaps), sum(answer is not None for answer in answers)))
+    assert seen == [(2, 3, 4), (2, 1, 3), (1, 0, 3), (0, 0, 3)]
 
 
 async def test_a_run_that_is_tried_again_while_pruning_is_not_lost(store: Store, reopen: Reopen) -> None:

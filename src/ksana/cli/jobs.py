@@ -137,7 +137,11 @@ def _named(server: Client, out: Out, names: tuple[str, ...], is_dry: bool, what:
 def pause(
     names: tuple[str, ...], until: str | None, reason: str, is_dry: bool, server: Client, out: Out, **words: Any
 ) -> None:
-    """Pause jobs: plan no more slots and cancel what has not started."""
+    """Pause jobs: plan no more slots and cancel what has not started.
+
+    A paused job that is named is told anew until when; without --until it stays paused. Those that a filter finds
+    paused stay as they are.
+    """
     if _is_filtered(names, words):
         # Only those it changes anything for; the others are as they should be.
         many = Filtered(server, out, "pause", "job", words | {"enabled": True}, reason=reason, until=until)

@@ -166,7 +166,8 @@ def written_back(
     epistemic: Epistemic | None = None,
     evidence: str | None = None,
 ) -> GovernedObject:
-    """The object after an item about it was done. InvalidState if the action cannot lead to that."""
+    """The object after an item about it was done; what is left unsaid stays as it is. InvalidState if the action cannot
+    lead to that."""
     to = epistemic or governed.epistemic
     if to is not governed.epistemic and to not in MOVES.get(action, {}).get(governed.epistemic, frozenset()):
         raise InvalidState(f"{governed.subject} is {governed.epistemic}; {action} cannot make it {to}")
@@ -174,7 +175,7 @@ def written_back(
         governed,
         version=governed.version + 1,
         epistemic=to,
-        next_action_at=next_action_at,
+        next_action_at=next_action_at or governed.next_action_at,
         evidence=evidence or governed.evidence,
         updated_at=now,
     )

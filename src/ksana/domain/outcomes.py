@@ -21,7 +21,7 @@ class Verdict(StrEnum):
     BRANCH = "branch"
 
 
-class Exchange(msgspec.Struct, frozen=True, omit_defaults=True):
+class Exchange(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What was really sent and received, kept whole for the person who has to find out why."""
 
     request_line: str = ""
@@ -90,5 +90,10 @@ class AttemptContext(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def traceparent(self) -> str:
-        """W3C trace context: one trace per run, one span per attempt."""
-        return f"00-{self.trace_id}-{self.fence & 0xFFFFFFFFFFFFFFFF:016x}-01"
+        """Which trace and span the attempt is."""
+        return traceparent(self.trace_id, self.fence)
+
+
+def traceparent(trace_id: str, fence: int) -> str:
+    """W3C trace context: one trace per run, one span per attempt."""
+    return f"00-{trace_id}-{fence & 0xFFFFFFFFFFFFFFFF:016x}-01"

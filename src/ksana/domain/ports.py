@@ -79,9 +79,10 @@ class Beginning(Target, Protocol):
 
     def begin(
         self, context: AttemptContext, config: dict[str, Any], tell: Callable[[Outcome], None]
-    ) -> Begun | Outcome:
+    ) -> Begun | Outcome | None:
         """Begin an attempt that ends within `context.timeout`, and call `tell` in the loop, once and not before this
-        has returned, with what came of it; or answer at once. Does not raise."""
+        has returned, with what came of it; or answer at once. None if it takes a task to wait for this one, and then
+        nothing was begun. Does not raise."""
         ...
 
 
@@ -245,10 +246,13 @@ class Store(Protocol):
         """Dead letters of a queue, or of all that are pulled from, by their error; the largest groups first."""
         ...
 
-    async def steer(self, parent_id: int, decide: Steer, hooks: Sequence[str] = ()) -> list[tuple[Move, Job | None]]:
+    async def steer(
+        self, parent_id: int, decide: Steer, hooks: Sequence[str] = (), above: Steer | None = None
+    ) -> list[tuple[Move, Job | None]]:
         """Apply what `decide` makes of a run and its children, all of it or, if it raises, nothing; answer all moves
         made: its own, and after them those that followed for the families above. NotFound if there is no such run.
-        `decide` is asked inside the step and sees the family as it is; nobody else moves any of it meanwhile."""
+        `decide` is asked inside the step and sees the family as it is; nobody else moves any of it meanwhile. If the
+        run has risen by it, `above` is asked of the family it is a child of, and so on up, in the same step."""
         ...
 
     async def children(self, parent_id: int) -> list[Run]:
@@ -355,8 +359,9 @@ class Store(Protocol):
 
     async def prune(self, retention: Retention) -> int:
         """Forget old finished runs with their attempts and children (a child goes with its parent, never before), old
-        gaps, audit entries and idempotency records, buckets no longer busy, and lapsed nodes that hold nothing; answer
-        how many runs went, their children not counted."""
+        alerts, gaps, audit entries and idempotency records, and buckets no longer busy, of each kind so many in a step;
+        and lapsed nodes that hold nothing. Answer how many went of the kind of which most went, children not counted:
+        the limit, if there may be more."""
         ...
 
     async def roll_up(self, until: datetime) -> int:

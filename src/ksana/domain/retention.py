@@ -8,7 +8,8 @@ import msgspec
 
 
 class Retention(msgspec.Struct, frozen=True):
-    """What may be forgotten at `now`: runs that ended before `before`, except the newest `keep_last` of each job."""
+    """What may be forgotten at `now`: runs that ended before `before`, except the newest `keep_last` of each job, and
+    other things of that age; `limit` of each kind in a step."""
 
     now: datetime
     before: datetime

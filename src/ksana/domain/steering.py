@@ -127,12 +127,30 @@ def complete_step(
     return _go_on(family, shape, {place: move}, now)
 
 
-def go_on(family: Family, shape: Shape, place: int, now: datetime) -> list[Move]:
-    """Follow a step that goes on, or has come to a better end, because somebody stepped in below it."""
-    parent, child = family.parent, family.children[place]
-    if child.state in UNSUCCESSFUL or not (is_branched(parent) or parent.state in UNSUCCESSFUL):
+def put_back(family: Family, shape: Shape, move: Move, now: datetime) -> list[Move]:
+    """Let a step begin anew by a move of its own, and the chain go on with it, unless that is done for good. Nothing
+    moves if the step has moved meanwhile."""
+    place = next(place for place, child in enumerate(family.children) if child.id == move.run.id)
+    if family.children[place].epoch != move.epoch:
         return []
-    return _go_on(family, shape, {}, now)
+    return _go_on(family, shape, {place: move}, now) if _may_go_on(family.parent) else [move]
+
+
+def risen(family: Family, moves: Sequence[Move]) -> Run | None:
+    """The parent as these moves leave it, if it had failed and goes on, or has come to a better end: then the family it
+    is a child of has to follow."""
+    moved = [move.run for move in moves if move.run.id == family.parent.id]
+    is_risen = family.parent.state in UNSUCCESSFUL and bool(moved) and moved[-1].state not in UNSUCCESSFUL
+    return moved[-1] if is_risen else None
+
+
+def go_on(family: Family, shape: Shape, now: datetime) -> list[Move]:
+    """Follow a step that has risen."""
+    return _go_on(family, shape, {}, now) if _may_go_on(family.parent) else []
+
+
+def _may_go_on(parent: Run) -> bool:
+    return is_branched(parent) or parent.state in UNSUCCESSFUL
 
 
 def awaits_children(run: Run) -> bool:

@@ -49,11 +49,11 @@ class Attempts:
         target = None if job is None else self.targets.get(job.target.kind)
         if job is None or not _begins(target) or is_for_steps(run):
             return None
-        # What an attempt before this one has left must be read first.
-        if run.attempt > 1 and reads_kept(target):
-            return None
         try:
-            return self._steps.begin(target, run, job, tell)
+            if not reads_kept(target):
+                return target.begin(self._contexts.of(run, job), job.target.config, tell)
+            # What an attempt before this one has left must be read first.
+            return None if run.attempt > 1 else self._steps.begin(target, run, job, tell)
         except Exception as error:
             return _broken(job, error)
 

@@ -18,17 +18,19 @@ from ksana.domain.runs import Run
 from ksana.domain.states import State
 from ksana.domain.steering import (
     Family,
+    Steer,
     awaits_children,
     complete_step,
     expire,
     halt,
+    put_back,
     stopped,
 )
 from ksana.engine.alerts import Alarm
 from ksana.engine.artifacts import Artifacts
 from ksana.engine.recording import Recorder
 from ksana.engine.run_verbs import RunVerbs
-from ksana.engine.trying_again import TryAgain
+from ksana.engine.trying_again import TryAgain, following
 
 
 class StepStanding(msgspec.Struct, frozen=True):
@@ -123,7 +125,7 @@ class ChainVerbs:
 
     async def complete_step(self, run_id: int, step_id: str, *, reason: str = "", artifact: bytes | None = None) -> Run:
         """Take a step as done; the chain goes on from there. Answers the step's run."""
-        place, plan, parent = await self._place(run_id, step_id)
+        place, plan, _ = await self._place(run_id, step_id)
         shape, now = shape_of_plan(plan), self._clock.now()
 
         def decide(family: Family) -> list[Move]:
@@ -132,8 +134,7 @@ class ChainVerbs:
             return complete_step(family, shape, place, now, reason=reason, artifact=artifact)
 
         before = await self._child(run_id, place)
-        moves = await self._steer(run_id, decide, now)
-        await self._again.go_on_above(parent)
+        moves = await self._steer(run_id, decide, now, following(now))
         self._wake()
         run = (await self._store.children(run_id))[place]
         if moves:
@@ -168,10 +169,15 @@ class ChainVerbs:
             return await self._runs.rerun(run.id)
         return await self.retry_step(run.parent_id, run.step)
 
-    async def go_on_above(self, run: Run) -> None:
-        """Let the chain of a run go on that was put back by other means."""
-        await self._again.go_on_above(run)
+    async def put_back(self, parent_id: int, move: Move, now: datetime) -> bool:
+        """Let a step begin anew by a move of its own, and the chain go on with it; answer whether the move counted."""
+
+        def decide(family: Family) -> list[Move]:
+            return put_back(family, shape_of_plan(read_plan(family.parent.input)), move, now)
+
+        has_moved = await self._steer(parent_id, decide, now, following(now)) > 0
         self._wake()
+        return has_moved
 
     async def cancel(self, run_id: int) -> Run:
         """End a run that is not over yet, whatever it is; one with children is asked to stop."""
@@ -204,8 +210,8 @@ class ChainVerbs:
             for step, child in zip(graph.steps, children, strict=True)
         ]
 
-    async def _steer(self, run_id: int, decide: Callable[[Family], list[Move]], now: datetime) -> int:
-        moves = await self._store.steer(run_id, decide, self._alarm.hooks)
+    async def _steer(self, run_id: int, decide: Steer, now: datetime, above: Steer | None = None) -> int:
+        moves = await self._store.steer(run_id, decide, self._alarm.hooks, above)
         for move, _ in moves:
             self._let_go(move.run.id, move.epoch)
         if moves:

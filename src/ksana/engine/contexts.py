@@ -52,6 +52,8 @@ class Contexts:
             given,
         )
         if scope is None:
+            if checkpoint is None and keep is None:
+                return AttemptContext(*common)
             return AttemptContext(*common, checkpoint=checkpoint, keep=keep)
         return AttemptContext(
             *common,

@@ -142,7 +142,7 @@ class Engine:
             store, self.clock, self._run_ids, SystemDraws(self._run_ids), observers, self.wake, recorder
         )
         self.queue = QueueVerbs(
-            store, self.clock, self._run_ids, observers, self._alarm, self.auditor, recorder, self.chains.go_on_above
+            store, self.clock, self._run_ids, observers, self._alarm, self.auditor, recorder, self.chains.put_back
         )
         self.governor = Governor(store, self.clock, self.auditor, self.queue.tell_all)
         self.nodes = NodeVerbs(store, recorder)

@@ -158,7 +158,8 @@ class JobVerbs:
         self, job_id: int, version: int | None = None, *, until: datetime | None = None, reason: str = ""
     ) -> Job:
         """Plan no more slots and cancel what has not started. With `until` the pause ends by itself then. Of a paused
-        job only that changes: until when, and why."""
+        job only that changes: until when, and why. Whoever pauses without an end can rely on nothing starting by itself
+        any more, so an end that was said before is taken back."""
 
         def paused(job: Job, now: datetime) -> JobChange:
             if until is not None and until <= now:

@@ -148,25 +148,25 @@ class Places:
         wanted = min(len(self._line), self.capacity - self._under_way) - self._called_in
         for _ in range(min(count, wanted)):
             self._called_in += 1
-            worker = asyncio.create_task(self._work())
-            # A task that nobody holds may be collected before it ends.
-            self._workers.add(worker)
-            worker.add_done_callback(self._workers.discard)
+            self._set_to_work(self._come_in())
 
-    async def _work(self) -> None:
+    def _set_to_work(self, work: Coroutine[Any, Any, None]) -> None:
+        worker = asyncio.create_task(work)
+        # A task that nobody holds may be collected before it ends.
+        self._workers.add(worker)
+        worker.add_done_callback(self._workers.discard)
+
+    async def _come_in(self) -> None:
         self._called_in -= 1
+        execution = self._begin_line(self._clock.now())
+        if execution is not None:
+            await self._work(execution)
+
+    async def _work(self, execution: Execution | None) -> None:
         worker = asyncio.current_task()
-        now = self._clock.now()
-        is_sound = True
-        while is_sound and (execution := self._next(now)) is not None:
-            begun = self._begin(execution.claimed, partial(self._told, execution))
-            if begun is not None:
-                if isinstance(begun, Outcome):
-                    now = self._end(execution, begun)
-                else:
-                    execution.begun = begun
-                continue
+        while execution is not None:
             execution.worker = worker
+            is_sound = True
             # Each attempt has a context of its own, as its worker goes on to others.
             attempt, run = self._attempt(execution.claimed), copy_context().run
             try:
@@ -186,13 +186,27 @@ class Places:
                 # Cut off. The cancellation may still be on its way to this task, so it takes no other run.
                 return
             now = self._end(execution, outcome)
+            execution = self._begin_line(now) if is_sound else None
         self._call_in(1)
 
+    def _begin_line(self, now: datetime) -> Execution | None:
+        """Begin what is next in line, as long as there are places; answer the first that somebody has to wait for."""
+        while (execution := self._next(now)) is not None:
+            begun = self._begin(execution.claimed, partial(self._told, execution))
+            if begun is None:
+                return execution
+            if isinstance(begun, Outcome):
+                now = self._end(execution, begun)
+            else:
+                execution.begun = begun
+        return None
+
     def _told(self, execution: Execution, outcome: Outcome) -> None:
-        """An attempt that nobody waited for has ended."""
+        """An attempt that nobody waited for has ended; what it made room for begins without a worker, too."""
         if self._is_held(execution):
-            self._end(execution, outcome)
-            self._call_in(1)
+            now = self._end(execution, outcome)
+            if (waiting := self._begin_line(now)) is not None:
+                self._set_to_work(self._work(waiting))
 
     def _end(self, execution: Execution, outcome: Outcome) -> datetime:
         del self.held[execution.key]

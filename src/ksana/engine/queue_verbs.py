@@ -49,6 +49,9 @@ _LOOK_AGAIN = timedelta(seconds=1)
 # What is due and was not handed out may only be locked by somebody who looks at it; or nobody here wants its type.
 _LOOK_SOON = timedelta(milliseconds=20)
 
+PutBack = Callable[[int, Move, datetime], Awaitable[bool]]
+"""Puts a step of a run back with its chain; answers whether the move counted."""
+
 HungUp = Callable[[], Awaitable[object]]
 """Returns once the worker that waits for items is gone."""
 
@@ -56,6 +59,12 @@ HungUp = Callable[[], Awaitable[object]]
 def _is_written(move: Move, writes: Mapping[int, WriteBack]) -> bool:
     run = move.run
     return run.id in writes and run.state is State.SUCCESS and is_about_object(run)
+
+
+def _goes_on_with(move: Move) -> int | None:
+    """The chain that ended with an item which is put back, or waits for others: without this it would not hear how it
+    goes on."""
+    return move.run.parent_id if move.run.reason is Reason.OPERATOR else None
 
 
 def _write_back(report: Report) -> WriteBack:
@@ -85,7 +94,7 @@ class QueueVerbs:
         alarm: Alarm,
         auditor: Auditor,
         recorder: Recorder,
-        go_on_above: Callable[[Run], Awaitable[None]],
+        put_back: PutBack,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -95,7 +104,7 @@ class QueueVerbs:
         self._auditor = auditor
         self._recorder = recorder
         self._handed_out = HandedOut()
-        self._go_on_above = go_on_above
+        self._put_back = put_back
         self._news: dict[str, set[asyncio.Event]] = {}
         self._is_closed = False
 
@@ -378,17 +387,23 @@ class QueueVerbs:
         return {**writing.errors, **{move.run.id: move.run for move in writing.moves}}
 
     async def _stored(self, moves: list[Move], now: datetime) -> dict[int, Run | KsanaError]:
+        steps = {move.run.id: parent_id for move in moves if (parent_id := _goes_on_with(move)) is not None}
+        plain = [move for move in moves if move.run.id not in steps] if steps else moves
+        kept = await self._turned(plain, now) if plain else []
+        for move in moves if steps else ():
+            if move.run.id in steps and await self._put_back(steps[move.run.id], move, now):
+                kept.append(move)
+        self.tell({move.run.queue for move in kept if not move.run.state.is_final})
+        put_back = [move.run for move in kept if move.run.reason is Reason.OPERATOR]
+        await self._recorder.runs("run.redrive", [(None, run) for run in put_back])
+        return {move.run.id: move.run for move in kept}
+
+    async def _turned(self, moves: list[Move], now: datetime) -> list[Move]:
+        """Those of the moves that counted."""
         pairs = [(move, None) for move in moves]
         turn = await self._store.turn(moves, None, self._alarm.of(pairs, now), self._alarm.hooks)
         kept = [move for move in moves if move.run.id not in turn.lost]
         self._handed_out.keep(move.run for move in kept)
         for observer in self._observers:
             observer.on_moved([*[(move, None) for move in kept], *turn.followed], now)
-        self.tell({move.run.queue for move in kept if not move.run.state.is_final})
-        put_back = [move.run for move in kept if move.run.reason is Reason.OPERATOR]
-        for run in put_back:
-            if run.parent_id is not None:
-                # The chain ended with it, or waits for others; without this it would not hear how it goes on.
-                await self._go_on_above(run)
-        await self._recorder.runs("run.redrive", [(None, run) for run in put_back])
-        return {move.run.id: move.run for move in kept}
+        return kept

@@ -47,7 +47,7 @@ class Steps:
         self._brancher = brancher
         self._artifacts = Artifacts(store)
 
-    def begin(self, target: Beginning, run: Run, job: Job, tell: Callable[[Outcome], None]) -> Begun | Outcome:
+    def begin(self, target: Beginning, run: Run, job: Job, tell: Callable[[Outcome], None]) -> Begun | Outcome | None:
         """Begin the first attempt at a run of a job, which may leave word of how far it has come."""
         saved = _Saved(self._store, run)
         context = self._contexts.of(run, job, keep=saved.keep)

@@ -1,5 +1,6 @@
-"""Trying again in families that hang together: a step with children of its own is not begun anew but goes on with them,
-and the families above go on with it. Each family moves in one commit, the innermost first."""
+"""Trying again in families that hang together: a step with children of its own is not begun anew but goes on with them.
+Families in which something is tried again move one by one, the innermost first, and the last of them with all families
+above it, which go on with it."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from ksana.domain.steering import UNSUCCESSFUL, Family, Steer, go_on, retry_fail
 
 _TRIES = 20
 
-Steering = Callable[[int, Steer, datetime], Awaitable[int]]
+Steering = Callable[[int, Steer, datetime, Steer | None], Awaitable[int]]
 
 
 class _MovedError(Exception):
@@ -47,17 +48,15 @@ class TryAgain:
                 _expect([family.children[place]], children[place : place + 1])
                 return retry_step(family, shape, place, now, reason=reason, artifact=artifact)
 
-            await self._steer(run.id, decide, now)
-            await self.go_on_above(run)
+            await self._steer(run.id, decide, now, following(now))
 
         await _until_it_stands_still(run, attempt)
 
     async def all_failed(self, run: Run) -> None:
         """Try all steps of a family again that ended without success."""
-        await self._children_of(run)
-        await self.go_on_above(run)
+        await self._children_of(run, follows=True)
 
-    async def _children_of(self, run: Run) -> None:
+    async def _children_of(self, run: Run, *, follows: bool = False) -> None:
         shape = shape_of_plan(read_plan(run.input))
 
         async def attempt() -> None:
@@ -74,25 +73,15 @@ class TryAgain:
                 _expect(family.children, leaves)
                 return retry_failed(family, shape, now)
 
-            await self._steer(run.id, decide, now)
+            # The families above wait until all of this one is tried again.
+            await self._steer(run.id, decide, now, following(now) if follows else None)
 
         await _until_it_stands_still(run, attempt)
 
-    async def go_on_above(self, run: Run) -> None:
-        """Let the families above follow one in which somebody stepped in."""
-        while run.parent_id is not None:
-            [parent] = await self._store.get_runs([run.parent_id])
-            await self._follow(parent, run.id)
-            run = parent
 
-    async def _follow(self, parent: Run, child_id: int) -> None:
-        shape, now = shape_of_plan(read_plan(parent.input)), self._clock.now()
-
-        def decide(family: Family) -> list[Move]:
-            place = next(place for place, child in enumerate(family.children) if child.id == child_id)
-            return go_on(family, shape, place, now)
-
-        await self._steer(parent.id, decide, now)
+def following(now: datetime) -> Steer:
+    """Families go on with a step that has risen because somebody stepped in below it."""
+    return lambda family: go_on(family, shape_of_plan(read_plan(family.parent.input)), now)
 
 
 def _expect(tried: Iterable[Run], seen: Iterable[Run]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Any, Final
@@ -12,7 +12,7 @@ import msgspec
 
 from ksana.domain.durations import parse_duration
 from ksana.domain.errors import InvalidArgument
-from ksana.domain.outcomes import AttemptContext
+from ksana.domain.outcomes import AttemptContext, Outcome
 from ksana.targets.http.answers import Answer
 from ksana.targets.http.courier import Courier, NoAnswerError, NotCalledError
 from ksana.targets.http.failures import Failure, lost, not_connected
@@ -104,6 +104,9 @@ class ScriptedCourier(Courier):
     """Knows all that a real one does but the way."""
 
     script: Script
+
+    def begin(self, request: Request, context: AttemptContext, tell: Callable[[Outcome], None]) -> None:
+        """No connection ever stands ready, so each call is awaited."""
 
     async def send(self, request: Request, headers: Headers, context: AttemptContext, deadline: float) -> Answer:
         to = request.to

@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from ksana.domain.alerts import AlertQuery
 from tests.api.queue.conftest import MakeQueue
 from tests.api.queue.test_settling import Hook
@@ -101,6 +103,18 @@ async def test_an_ack_writes_back_to_the_object_with_its_evidence(any_queue: Que
     assert entry["after"]["epistemic"] == "supported"
     assert (await queue.get("jobs?object_type=cognition&object_id=cg_123"))["total"] == 1
     assert (await queue.get("jobs?object_type=cognition&object_id=cg_1"))["total"] == 0
+
+
+@pytest.mark.parametrize("said", [{"audit_event_id": "aud_2"}, {"epistemic_state": "refuted", "next_action_at": None}])
+async def test_an_ack_that_leaves_out_when_comes_next_leaves_that_as_it_is(any_queue: Queue, said: Any) -> None:
+    queue = any_queue
+    await say(queue, next_action_at="2031-02-28T00:00:00Z")
+    job_id = await verify(queue)
+    await queue.pull(None)
+    await queue.post(f"/{job_id}/ack", said)
+    seen = await queue.get("objects/cognition/cg_123")
+    assert (seen["version"], seen["next_action_at"]) == (2, "2031-02-28T00:00:00Z")
+    assert (await say(queue, next_action_at=None))["next_action_at"] is None
 
 
 async def test_what_an_action_cannot_lead_to_is_refused_with_nothing_done(queue: Queue) -> None:

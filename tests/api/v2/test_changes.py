@@ -203,6 +203,19 @@ async def test_a_pause_may_have_a_reason_and_an_end(world: World, until: str, sh
     assert (resumed["enabled"], resumed["paused_until"], resumed["pause_reason"]) == (True, None, "")
 
 
+async def test_the_last_word_on_the_end_of_a_pause_holds_and_the_answer_says_so(world: World) -> None:
+    job = await world.job(schedule={"kind": "every", "every": "1m"})
+
+    async def paused(**said: str) -> Any:
+        seen = (await world.post(f"/api/v2/jobs/{job['id']}/pause", said)).json()
+        return seen["paused_until"], seen["pause_reason"], seen["version"]
+
+    assert await paused(until="2h", reason="moving house") == ("2030-01-01T14:00:00.000Z", "moving house", 2)
+    assert await paused() == (None, "moving house", 3)
+    assert await paused() == (None, "moving house", 3)
+    assert await paused(until="1h", reason="nearly done") == ("2030-01-01T13:00:00.000Z", "nearly done", 4)
+
+
 @pytest.mark.parametrize("until", ["2030-01-01T11:59:59Z", "soon", "2030-01-02T09:00", "0s", ""])
 async def test_a_pause_does_not_end_in_the_past_or_at_no_instant(world: World, until: str) -> None:
     job = await world.job(schedule={"kind": "every", "every": "1m"})

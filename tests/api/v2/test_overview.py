@@ -81,3 +81,15 @@ async def test_queues_and_dead_letters_are_counted_together(world: World) -> Non
     assert (letter["kind"], letter["count"], letter["text"]) == ("dead_letter", 1, "1 dead letter")
     assert (letter["run_id"], letter["job_id"]) == (dead.id, None)
     assert held.id != dead.id
+
+
+async def test_only_what_takes_a_place_is_counted_as_running_here(world: World) -> None:
+    queue = world.engine.queue
+    await queue.enqueue([NewItem(queue="a", item=Item())])
+    await queue.pull("a", "w", limit=1, lease=world.engine.options.lease)
+    await world.run(await world.job("closing", "chain", {"nodes": [{"id": "approve", "type": "wait"}]}))
+    await world.work()
+    assert (await world.seen("/api/v2/overview"))["running"] == {"now": 2, "here": 0, "capacity": 4}
+    await world.run(await world.job("long", "sleep", {"for": "1h"}))
+    await world.start()
+    assert (await world.seen("/api/v2/overview"))["running"] == {"now": 3, "here": 1, "capacity": 4}

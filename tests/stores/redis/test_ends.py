@@ -1,9 +1,6 @@
 """Ends by success go in lots that rest on what a node claimed; where that is not so any more, the store looks again."""
 
-from collections.abc import AsyncIterator
-
 import msgspec
-import pytest
 from redis.asyncio import Redis
 
 from ksana.domain.changes import JobChange
@@ -13,21 +10,6 @@ from ksana.stores.redis.ends import in_lots
 from ksana.stores.redis.store import RedisStore
 from tests.stores.builders import MINUTE, NOW, SECOND, a_job, a_move, a_run, an_attempt, claim, get, one_at_a_time, put
 from tests.stores.redis.keys import sets_told_again, sets_under
-
-
-@pytest.fixture
-async def client(redis_url: str) -> AsyncIterator[Redis]:
-    client: Redis = Redis.from_url(redis_url)
-    yield client
-    await client.aclose()
-
-
-@pytest.fixture
-async def store(redis_url: str, fresh_redis_prefix: str) -> AsyncIterator[RedisStore]:
-    store = RedisStore(f"{redis_url}?prefix={fresh_redis_prefix}")
-    await store.open()
-    yield store
-    await store.close()
 
 
 async def claimed_ends(store: RedisStore, count: int = 4) -> list[Move]:

@@ -1,6 +1,6 @@
 """What comes between looking at a queue and handing its items out, and the sets that governed items stand in."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -19,6 +19,7 @@ from ksana.domain.states import Event
 from ksana.stores.redis.scripts import HAND_OUT, LOOK_AT_ITEMS, Script
 from ksana.stores.redis.store import RedisStore
 from tests.stores.builders import HOUR, NOW, a_move, get
+from tests.stores.conftest import Reopen
 from tests.stores.redis.keys import names_under, sets_told_again, sets_under
 from tests.stores.test_governed import about, an_entry, an_object, ids, know, limit, uncertain
 from tests.stores.test_items import a_pull, an_item, fill
@@ -27,26 +28,8 @@ Between = Callable[[], Awaitable[object]]
 
 
 @pytest.fixture
-async def client(redis_url: str) -> AsyncIterator[Redis]:
-    client: Redis = Redis.from_url(redis_url)
-    yield client
-    await client.aclose()
-
-
-@pytest.fixture
-async def store(redis_url: str, fresh_redis_prefix: str) -> AsyncIterator[RedisStore]:
-    store = RedisStore(f"{redis_url}?prefix={fresh_redis_prefix}")
-    await store.open()
-    yield store
-    await store.close()
-
-
-@pytest.fixture
-async def other(redis_url: str, fresh_redis_prefix: str) -> AsyncIterator[RedisStore]:
-    other = RedisStore(f"{redis_url}?prefix={fresh_redis_prefix}")
-    await other.open()
-    yield other
-    await other.close()
+async def other(reopen: Reopen) -> Store:
+    return await reopen()
 
 
 def before(store: RedisStore, monkeypatch: pytest.MonkeyPatch, script: Script, number: int, between: Between) -> None:
@@ -98,7 +81,7 @@ async def _learn_of_an_object(other: Store) -> None:
 )
 async def test_what_comes_between_counts(
     store: RedisStore,
-    other: RedisStore,
+    other: Store,
     monkeypatch: pytest.MonkeyPatch,
     between: Callable[[Store], Awaitable[None]],
     out: list[int],
@@ -114,7 +97,7 @@ async def test_what_comes_between_counts(
 
 
 async def test_a_budget_that_another_uses_up_meanwhile_is_not_used_twice(
-    store: RedisStore, other: RedisStore, monkeypatch: pytest.MonkeyPatch
+    store: RedisStore, other: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await know(store, uncertain(budget=1))
     sms = [msgspec.structs.replace(about(n), queue="@sms") for n in (1, 2)]
@@ -126,7 +109,7 @@ async def test_a_budget_that_another_uses_up_meanwhile_is_not_used_twice(
 
 
 async def test_a_queue_that_is_set_free_meanwhile_is_pulled_from_as_any_other(
-    store: RedisStore, other: RedisStore, monkeypatch: pytest.MonkeyPatch
+    store: RedisStore, other: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await know(store, an_object())
     await fill(store, about(1), an_item(2))
@@ -136,7 +119,7 @@ async def test_a_queue_that_is_set_free_meanwhile_is_pulled_from_as_any_other(
 
 @pytest.mark.parametrize("gone", [200, 199])
 async def test_pages_go_on_though_the_last_one_shown_went_away(
-    store: RedisStore, other: RedisStore, monkeypatch: pytest.MonkeyPatch, gone: int
+    store: RedisStore, other: Store, monkeypatch: pytest.MonkeyPatch, gone: int
 ) -> None:
     busy = [an_item(n, subject="busy") for n in range(1, 302)]
     await fill(store, *busy, *[an_item(n) for n in (400, 401)])

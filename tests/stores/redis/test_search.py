@@ -1,7 +1,5 @@
 """Searches read what may fit, and not all there ever was."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from ksana.domain.archive import Section
@@ -10,14 +8,6 @@ from ksana.domain.states import State
 from ksana.stores.redis import search
 from ksana.stores.redis.store import RedisStore
 from tests.stores.builders import NOW, SECOND, a_run
-
-
-@pytest.fixture
-async def store(redis_url: str, fresh_redis_prefix: str) -> AsyncIterator[RedisStore]:
-    store = RedisStore(f"{redis_url}?prefix={fresh_redis_prefix}")
-    await store.open()
-    yield store
-    await store.close()
 
 
 async def test_a_span_of_a_long_history_is_found_without_the_rest(

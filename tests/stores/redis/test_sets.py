@@ -1,7 +1,5 @@
 """The sets by which everything is found say what the values say, whatever happened, and nothing stays behind."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 from redis.asyncio import Redis
 
@@ -19,21 +17,6 @@ from tests.stores.redis.keys import names_under, sets_told_again, sets_under
 from tests.stores.test_model import Life
 
 STEPS = 200
-
-
-@pytest.fixture
-async def client(redis_url: str) -> AsyncIterator[Redis]:
-    client: Redis = Redis.from_url(redis_url)
-    yield client
-    await client.aclose()
-
-
-@pytest.fixture
-async def store(redis_url: str, fresh_redis_prefix: str) -> AsyncIterator[RedisStore]:
-    store = RedisStore(f"{redis_url}?prefix={fresh_redis_prefix}")
-    await store.open()
-    yield store
-    await store.close()
 
 
 async def test_after_a_random_life_every_set_says_what_the_values_say(

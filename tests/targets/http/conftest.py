@@ -16,7 +16,7 @@ MakeTarget = Callable[..., HttpTarget]
 def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     """Transports differ in when they write, close and tell, so what depends on that runs on both kinds of loop."""
     loops: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"asyncio": asyncio.new_event_loop}
-    if item.path.stem == "test_wire":
+    if item.path.stem in ("test_begin", "test_wire"):
         loops["uvloop"] = uvloop.new_event_loop
     return loops
 

@@ -163,7 +163,7 @@ export interface Overview {
   now: Instant;
   attention: Attention[];
   next: { job_id: number; name: string; at: Instant }[];
-  running: { now: number; capacity: number };
+  running: { here: number; capacity: number };
   day: Record<string, number>;
   start_delay: { p50_ms: number | null; p95_ms: number | null; samples: number };
   callbacks: { waiting: number; late: number };

@@ -121,7 +121,7 @@ function Tiles({ overview }: { overview: Overview }) {
         {first ? <Distance ms={Date.parse(first.at)} /> : '–'}
       </Tile>
       <Tile title={t('tile.running')} to={href('/runs?state=RUNNING')} note={t('tile.capacity', { n: number(running.capacity) })}>
-        {number(running.now)}
+        {number(running.here)}
       </Tile>
       <Tile title={t('tile.day')} to={dayLink} note={t('tile.day_note')}>
         <DayCounts day={day} />

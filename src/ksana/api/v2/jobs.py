@@ -110,7 +110,7 @@ async def delete(call: Call[None, None]) -> Reply:
 
 async def pause(call: Call[PauseInput, None]) -> Reply:
     """Plan no more slots and cancel what has not started, until somebody resumes the job or the given instant does. A
-    job that is paused is told anew until when, and why."""
+    job that is paused is told anew until when: without `until` it stays paused, whatever end was said before."""
     services: Services = call.services
     body, verbs = call.body, services.engine.jobs
     until = read_until(body.until, services.engine.clock.now())

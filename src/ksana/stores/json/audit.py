@@ -1,18 +1,15 @@
-"""The audit: kept entry by entry, found again the newest first, forgotten by age."""
+"""The audit: kept entry by entry and found again the newest first."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from datetime import datetime, timedelta
 
 from ksana.domain.audit import AuditEntry, AuditQuery
 from ksana.domain.queries import Page
 from ksana.stores.governed_search import asks_for_more, entry_fits
 from ksana.stores.json.tables import Tables
 from ksana.stores.json.tx import Tx
-
-_TICK = timedelta(microseconds=1)
 
 
 def add_audit(tx: Tx, entries: Iterable[AuditEntry]) -> None:
@@ -31,9 +28,3 @@ def find_audit(tables: Tables, query: AuditQuery) -> Page[AuditEntry]:
     end = len(ids) if query.before_id is None else bisect_left(ids, query.before_id)
     last = max(0, end - query.offset)
     return Page([audit.rows[id] for id in ids[max(0, last - query.limit) : last][::-1]], len(ids))
-
-
-def forget_audit(tx: Tx, before: datetime) -> None:
-    made = tx.tables.audit.made
-    for _, id in made[: made.through(before - _TICK)]:
-        tx.drop(tx.tables.audit, id)

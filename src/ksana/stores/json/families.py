@@ -17,7 +17,7 @@ from ksana.domain.moves import Move, advance, pass_by
 from ksana.domain.plans import read_plan, shape_of_plan
 from ksana.domain.runs import Run
 from ksana.domain.states import Event, Reason, State
-from ksana.domain.steering import Family, Steer, ended, is_branched
+from ksana.domain.steering import Family, Steer, ended, is_branched, risen
 from ksana.stores.json.chains import KnownChain
 from ksana.stores.json.moving import apply_moves, fill_slots
 from ksana.stores.json.outbox import keep_alerts
@@ -45,19 +45,34 @@ def move(tx: Tx, moves: Sequence[Move], hooks: Sequence[str]) -> Moved:
     return Moved(lost, admitted + waited, followed)
 
 
-def steer(tx: Tx, parent_id: int, decide: Steer, hooks: Sequence[str]) -> Told:
-    parent = tx.tables.runs.get(parent_id)
+def steer(tx: Tx, parent_id: int, decide: Steer, hooks: Sequence[str], above: Steer | None) -> Told:
+    family = _family(tx.tables, parent_id)
+    moves = decide(family)
+    told = _steer(tx, moves, hooks)
+    while above and (run := risen(family, moves)) and run.parent_id is not None:
+        family = _family(tx.tables, run.parent_id)
+        moves = above(family)
+        told += _steer(tx, moves, hooks)
+    # What follows within the family was decided with the rest.
+    _, followed = _follow(tx, [move.run for move in moves if move.run.id == family.parent.id], hooks)
+    return told + followed
+
+
+def _family(tables: Tables, parent_id: int) -> Family:
+    parent = tables.runs.get(parent_id)
     if parent is None:
         raise NotFound(f"there is no run {parent_id}")
-    moves = decide(Family(parent, children(tx.tables, parent_id)))
+    return Family(parent, children(tables, parent_id))
+
+
+def _steer(tx: Tx, moves: Sequence[Move], hooks: Sequence[str]) -> Told:
+    """Make moves that were decided for a family."""
     applied = apply_moves(tx, moves)
     if applied.lost:
         raise InvalidState(f"run {min(applied.lost)} is not where the decision took it to be")
     told = _with_jobs(tx.tables, moves)
     _alert(tx, told, hooks)
-    # What follows within the family was decided with the rest.
-    _, above = _follow(tx, [move.run for move in moves if move.run.id == parent_id], hooks)
-    return told + above
+    return told
 
 
 def children(tables: Tables, parent_id: int) -> list[Run]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import msgspec
 
@@ -14,7 +14,6 @@ from ksana.stores.json.tables import AlertKey, Tables
 from ksana.stores.json.tx import Tx
 
 _replace = msgspec.structs.replace
-_TICK = timedelta(microseconds=1)
 
 
 def keep_alerts(tx: Tx, alerts: Iterable[Alert]) -> None:
@@ -78,10 +77,3 @@ def find_alerts(tables: Tables, query: AlertQuery) -> Page[Alert]:
     ]
     found.sort(key=lambda alert: (-alert.run_id, -alert.epoch, alert.hook))
     return Page(found[query.offset : query.offset + query.limit], len(found))
-
-
-def forget_alerts(tx: Tx, before: datetime) -> None:
-    """Drop alerts that were delivered, or given up, before that instant. What is still to be delivered stays."""
-    ended = tx.tables.alerts.ended
-    for _, key in ended[: ended.through(before - _TICK)]:
-        tx.drop(tx.tables.alerts, key)

@@ -202,8 +202,10 @@ class JsonStore:
     async def dead_by_error(self, queue: str | None, limit: int) -> list[ErrorGroup]:
         return queues.dead_by_error(self._tables, queue, limit)
 
-    async def steer(self, parent_id: int, decide: Steer, hooks: Sequence[str] = ()) -> list[tuple[Move, Job | None]]:
-        return await self._write(lambda tx: families.steer(tx, parent_id, decide, hooks))
+    async def steer(
+        self, parent_id: int, decide: Steer, hooks: Sequence[str] = (), above: Steer | None = None
+    ) -> list[tuple[Move, Job | None]]:
+        return await self._write(lambda tx: families.steer(tx, parent_id, decide, hooks, above))
 
     async def children(self, parent_id: int) -> list[Run]:
         return families.children(self._tables, parent_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from typing import Any
 
 import msgspec
 
@@ -12,10 +13,9 @@ from ksana.domain.retention import Retention
 from ksana.domain.runs import Run
 from ksana.domain.states import FINAL, State
 from ksana.domain.times import EPOCH
-from ksana.stores.json.audit import forget_audit
 from ksana.stores.json.nodes import forget_lapsed_nodes
-from ksana.stores.json.ordered import Ordered
-from ksana.stores.json.outbox import forget_alerts
+from ksana.stores.json.ordered import K, Ordered
+from ksana.stores.json.table import Table
 from ksana.stores.json.tables import MinuteKey, Tables
 from ksana.stores.json.tx import Tx
 
@@ -37,16 +37,28 @@ def prune(tx: Tx, retention: Retention) -> int:
     for run_id in gone:
         for member in _family(tables, run_id):
             _forget(tx, member)
-    forget_alerts(tx, retention.before)
-    forget_audit(tx, retention.before)
-    for _, gap in tables.gaps.recorded[: tables.gaps.recorded.through(retention.before - _TICK)]:
-        tx.drop(tables.gaps, gap)
-    for _, answer in tables.answers.created[: tables.answers.created.through(retention.before - _TICK)]:
-        tx.drop(tables.answers, answer)
-    for _, bucket in tables.buckets.busy[: tables.buckets.busy.through(retention.now)]:
-        tx.drop(tables.buckets, bucket)
+    last, limit = retention.before - _TICK, retention.limit
+    went = [
+        len(gone),
+        # Alerts that are still to be delivered have no end, and so no age.
+        _forget_oldest(tx, tables.alerts, tables.alerts.ended, last, limit),
+        _forget_oldest(tx, tables.audit, tables.audit.made, last, limit),
+        _forget_oldest(tx, tables.gaps, tables.gaps.recorded, last, limit),
+        _forget_oldest(tx, tables.answers, tables.answers.created, last, limit),
+        _forget_oldest(tx, tables.buckets, tables.buckets.busy, retention.now, limit),
+    ]
     forget_lapsed_nodes(tx, retention.now)
-    return len(gone)
+    return max(went)
+
+
+def _forget_oldest(
+    tx: Tx, table: Table[K, Any], by_age: Ordered[tuple[datetime, K]], last: datetime, limit: int
+) -> int:
+    """Drop at most `limit` of those that are as old as `last`."""
+    oldest = by_age[: min(by_age.through(last), limit)]
+    for _, key in oldest:
+        tx.drop(table, key)
+    return len(oldest)
 
 
 def _family(tables: Tables, run_id: int) -> list[int]:

@@ -181,8 +181,10 @@ class RedisStore:
     async def dead_by_error(self, queue: str | None, limit: int) -> list[ErrorGroup]:
         return await queues.dead_by_error(self._link, queue, limit)
 
-    async def steer(self, parent_id: int, decide: Steer, hooks: Sequence[str] = ()) -> list[tuple[Move, Job | None]]:
-        return await self._turns.steer(parent_id, decide, hooks)
+    async def steer(
+        self, parent_id: int, decide: Steer, hooks: Sequence[str] = (), above: Steer | None = None
+    ) -> list[tuple[Move, Job | None]]:
+        return await self._turns.steer(parent_id, decide, hooks, above)
 
     async def children(self, parent_id: int) -> list[Run]:
         return await reading.children(self._link, parent_id)

@@ -12,7 +12,7 @@ from ksana.domain.claims import Claim, Claimed, Turn
 from ksana.domain.errors import AlreadyExists, InvalidState, NotFound
 from ksana.domain.moves import Move
 from ksana.domain.runs import Attempt
-from ksana.domain.steering import Family, Steer
+from ksana.domain.steering import Family, Steer, risen
 from ksana.domain.times import to_micros
 from ksana.stores.redis.attempt_values import attempt_to_parts
 from ksana.stores.redis.catalog import Catalog
@@ -20,7 +20,7 @@ from ksana.stores.redis.ends import in_lots, lots_args
 from ksana.stores.redis.families import Families, Follow, Told, alerts_for, ended_children, with_jobs
 from ksana.stores.redis.governed_values import entries_args, objects_args
 from ksana.stores.redis.link import Link
-from ksana.stores.redis.moving import alerts_args, in_order, moves_args, won
+from ksana.stores.redis.moving import alerts_args, in_order, moves_args, stored_run, won
 from ksana.stores.redis.pulling import items_args
 from ksana.stores.redis.scripts import ADD_ATTEMPTS, FAMILY, HEAR, LOOK, SETTLE, TURN
 from ksana.stores.redis.shelves import callback_to_value, progress_to_value
@@ -99,31 +99,47 @@ class Turns:
         jobs = await self._catalog.jobs(zip(versions[::2], versions[1::2], strict=True))
         return [Claimed(run, jobs.get(run.job_id or 0)) for run in runs_from_reply(reply)]
 
-    async def steer(self, parent_id: int, decide: Steer, hooks: Sequence[str]) -> Told:
+    async def steer(self, parent_id: int, decide: Steer, hooks: Sequence[str], above: Steer | None) -> Told:
         while True:
-            stamp, reply = await self._link.run(FAMILY, parent_id)
-            runs = runs_from_reply(reply)
-            if not runs or runs[0].id != parent_id:
-                raise NotFound(f"there is no run {parent_id}")
-            moves = decide(Family(runs[0], runs[1:]))
+            stamp, family = await self._family(parent_id, [])
+            last = moves = self._decided(family, decide)
             if not moves:
                 return []
+            stamps = [(parent_id, stamp)]
+            while above and (run := risen(family, last)) and run.parent_id is not None:
+                stamp, family = await self._family(run.parent_id, last)
+                last = self._decided(family, above)
+                stamps.append((run.parent_id, stamp))
+                moves = moves + last
             ordered = in_order(moves)
-            if len(won(ordered, {run.id: run.epoch for run in runs})) < len(moves):
-                raise InvalidState(f"run {parent_id} or its children are not where the decision took them to be")
-            self.families.take(parent_id)
             follow = Follow(self._link, self._catalog, self.families, ordered)
             # What follows within the family was decided with the rest.
-            await follow.work_out(move.run for move in moves if move.run.id == parent_id)
+            await follow.work_out(move.run for move in last if move.run.id == family.parent.id)
             told = await with_jobs(self._catalog, moves) + follow.told
             with fitting():
-                args = [*follow.stamps_args((parent_id, stamp)), 1, *_NO_LOTS, *moves_args(ordered)]
+                args = [*follow.stamps_args(*stamps), 1, *_NO_LOTS, *moves_args(ordered)]
                 args += [*follow.steps_args(), *alerts_for(told, hooks), *_NO_CLAIM]
             answer = await self._link.run(TURN, *args)
             if answer[0] == b"again":
                 continue
             follow.keep(_done(answer)[-1])
             return told
+
+    async def _family(self, parent_id: int, moves: Sequence[Move]) -> tuple[bytes, Family]:
+        """The stamp of a family, and the family as it stands once these moves are made."""
+        stamp, reply = await self._link.run(FAMILY, parent_id)
+        moved = {move.run.id: stored_run(move) for move in moves}
+        runs = [moved.get(run.id, run) for run in runs_from_reply(reply)]
+        if not runs or runs[0].id != parent_id:
+            raise NotFound(f"there is no run {parent_id}")
+        return stamp, Family(runs[0], runs[1:])
+
+    def _decided(self, family: Family, decide: Steer) -> list[Move]:
+        moves, runs = decide(family), [family.parent, *family.children]
+        if len(won(in_order(moves), {run.id: run.epoch for run in runs})) < len(moves):
+            raise InvalidState(f"run {family.parent.id} or its children are not where the decision took them to be")
+        self.families.take(family.parent.id)
+        return moves
 
     async def hear(self, heard: Heard) -> Told | None:
         record, progress = heard.record, heard.progress

@@ -17,7 +17,6 @@ from ksana.stores.redis.shelves import minute_from
 _MINUTE = timedelta(minutes=1)
 _STEP = 60 * _MINUTE
 _TICK = timedelta(microseconds=1)
-_AT_ONCE = 500
 
 # Dead letters wait for a person; they are never forgotten.
 _PRUNABLE = sorted(FINAL - {State.DEAD_LETTER})
@@ -31,9 +30,8 @@ async def prune(link: Link, retention: Retention) -> int:
             group = f"{STATES[state]}{FAMILIES[0]}{surface}"
             gone += await _prune_group(link, group, retention, retention.limit - gone)
     before, now = to_micros(retention.before), to_micros(retention.now)
-    while await link.run(PRUNE_REST, before, now, _AT_ONCE):
-        pass
-    return gone
+    went: int = await link.run(PRUNE_REST, before, now, retention.limit)
+    return max(gone, went)
 
 
 async def _prune_group(link: Link, group: str, retention: Retention, limit: int) -> int:

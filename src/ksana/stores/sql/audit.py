@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from ksana.domain.audit import AuditEntry, AuditQuery
 from ksana.domain.queries import Page
 from ksana.domain.times import to_micros
 from ksana.stores.sql.governed_rows import entry_from_row, entry_to_row
-from ksana.stores.sql.governed_statements import AUDIT, DROP_AUDIT
+from ksana.stores.sql.governed_statements import AUDIT
 from ksana.stores.sql.paging import count, page
 from ksana.stores.sql.tx import Tx
 from ksana.stores.sql.where import Where
@@ -41,7 +40,3 @@ def _conditions(query: AuditQuery) -> Where:
     if query.until is not None:
         where.add("at < :until", until=to_micros(query.until))
     return where
-
-
-async def forget_audit(tx: Tx, before: datetime) -> None:
-    await tx.run(DROP_AUDIT, before=to_micros(before))

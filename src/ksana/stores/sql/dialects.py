@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ksana.stores.sql.aging import old_rows
 from ksana.stores.sql.chain_views import chain_views
 from ksana.stores.sql.queue_views import queue_views
 from ksana.stores.sql.views import MYSQL_SPELLING, POSTGRES_SPELLING, SQLITE_SPELLING, TEXT_FUNCTION, views
@@ -32,6 +33,10 @@ def _partial_indexes() -> dict[str, str]:
         "slim_indexes": "SELECT 1",
         "drop_job_index": "DROP INDEX ksana_runs_job",
         "add_job_index": "CREATE INDEX ksana_runs_job ON ksana_runs (job_id, id) WHERE job_id IS NOT NULL",
+        "drop_answers_index": "DROP INDEX ksana_idempotency_age",
+        "add_answers_index": (
+            "CREATE INDEX ksana_idempotency_age ON ksana_idempotency (created_at) WHERE scope <> 'queue'"
+        ),
         "ready_column": "",
         "ready_index": "queue, priority, due_at, id",
         "live_index": "job_id, state, created_at, id",
@@ -83,6 +88,7 @@ SQLITE = Dialect(
         "each_told": "json_each(:told) AS told",
         "told_id": "told.key",
         "position": "instr",
+        **old_rows("rowid IN (SELECT rowid FROM {table} WHERE {oldest})"),
         **views(SQLITE_SPELLING),
         **chain_views(SQLITE_SPELLING),
         **queue_views(SQLITE_SPELLING),
@@ -118,6 +124,7 @@ POSTGRES = Dialect(
         "each_told": "json_each_text(CAST(:told AS json)) AS told",
         "told_id": "CAST(told.key AS bigint)",
         "position": "strpos",
+        **old_rows("ctid = ANY (ARRAY (SELECT ctid FROM {table} WHERE {oldest}))"),
         **views(POSTGRES_SPELLING, TEXT_FUNCTION),
         **chain_views(POSTGRES_SPELLING),
         **queue_views(POSTGRES_SPELLING),
@@ -148,6 +155,12 @@ _INNODB = {
     ),
     "drop_job_index": "SELECT 1",
     "add_job_index": "SELECT 1",
+    # In one statement, as each commits by itself: cut short after it, it may be made again.
+    "drop_answers_index": (
+        "ALTER TABLE ksana_idempotency DROP INDEX ksana_idempotency_age,"
+        " ADD INDEX ksana_idempotency_age (scope, created_at)"
+    ),
+    "add_answers_index": "SELECT 1",
     "waits": "waits = 1",
     "holds": "waits = 0",
     "held": "state = 'RUNNING' AND ended_at IS NULL",
@@ -194,6 +207,7 @@ _INNODB = {
     "skip_locked": "FOR UPDATE SKIP LOCKED",
     "returning_id": "",
     "position": "INSTR",
+    **old_rows("{oldest}"),
     **views(MYSQL_SPELLING),
     **chain_views(MYSQL_SPELLING),
     **queue_views(MYSQL_SPELLING),

@@ -22,7 +22,7 @@ from ksana.domain.moves import Move
 from ksana.domain.plans import read_plan, shape_of_plan
 from ksana.domain.runs import Run
 from ksana.domain.states import State
-from ksana.domain.steering import Family, Steer, awaits_children, ended
+from ksana.domain.steering import Family, Steer, awaits_children, ended, risen
 from ksana.domain.times import to_micros
 from ksana.stores.sql.catalog import Catalog
 from ksana.stores.sql.handing import pass_steps
@@ -132,28 +132,24 @@ async def move(
 
 
 async def steer(
-    tx: Tx, catalog: Catalog, families: Families, parent_id: int, decide: Steer, hooks: Sequence[str]
+    tx: Tx,
+    catalog: Catalog,
+    families: Families,
+    parent_id: int,
+    decide: Steer,
+    hooks: Sequence[str],
+    above: Steer | None,
 ) -> list[tuple[Move, Job | None]]:
     progress = _Progress(tx, catalog, families, hooks)
-    await progress.lock([parent_id])
-    parent = [run_from_row(row) for row in await tx.rows(LOCK_RUNS, ids=[parent_id])]
-    if not parent:
-        raise NotFound(f"there is no run {parent_id}")
-    children = [run_from_row(row) for row in await tx.rows(LOCK_CHILDREN, parent_id=parent_id)]
-    moves = decide(Family(parent[0], children))
-    families.drop([parent_id])
-    if not moves:
-        return []
-    if (above := parent[0].parent_id) is not None:
-        # A parent that was over may go on: whatever is known of the family above, here or elsewhere, is no longer so.
-        await progress.lock([above])
-        families.drop([above])
-    await apply_moves(tx, prepare(moves))
-    told = await progress.with_jobs(moves)
-    own = [(move, job) for move, job in told if move.run.id == parent_id]
-    await progress.alert(own)
-    followed = await progress.follow([move.run for move, _ in own if move.run.state.is_final])
-    return [*told, *followed.moves]
+    family = await progress.family(parent_id)
+    moves = decide(family)
+    told = await progress.steer(family, moves)
+    while above and (run := risen(family, moves)) and run.parent_id is not None:
+        family = await progress.family(run.parent_id)
+        moves = above(family)
+        told += await progress.steer(family, moves)
+    over = [move.run for move in moves if move.run.id == family.parent.id and move.run.state.is_final]
+    return [*told, *(await progress.follow(over)).moves]
 
 
 class _Progress:
@@ -174,6 +170,31 @@ class _Progress:
     async def lock(self, parent_ids: Iterable[int]) -> None:
         """Hold these families until the transaction ends."""
         self._stamps |= dict(await self._tx.stamp(sorted(parent_ids), self._stamp))
+
+    async def family(self, parent_id: int) -> Family:
+        """A family as it stands, held until the transaction ends."""
+        if parent_id not in self._stamps:
+            await self.lock([parent_id])
+        self._families.drop([parent_id])
+        parent = [run_from_row(row) for row in await self._tx.rows(LOCK_RUNS, ids=[parent_id])]
+        if not parent:
+            raise NotFound(f"there is no run {parent_id}")
+        rows = await self._tx.rows(LOCK_CHILDREN, parent_id=parent_id)
+        return Family(parent[0], [run_from_row(row) for row in rows])
+
+    async def steer(self, family: Family, moves: list[Move]) -> list[tuple[Move, Job | None]]:
+        """Make moves that were decided for a family."""
+        if not moves:
+            return []
+        if (above := family.parent.parent_id) is not None:
+            # A parent that was over may go on: whatever is known of the family above, here or elsewhere, is no longer
+            # so.
+            await self.lock([above])
+            self._families.drop([above])
+        await apply_moves(self._tx, prepare(moves))
+        told = await self.with_jobs(moves)
+        await self.alert([(move, job) for move, job in told if move.run.id == family.parent.id])
+        return told
 
     async def with_jobs(self, moves: list[Move]) -> list[tuple[Move, Job | None]]:
         wanted = {(move.run.job_id, move.run.job_version) for move in moves if move.run.job_id is not None}

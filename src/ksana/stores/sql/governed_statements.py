@@ -56,8 +56,3 @@ BUCKETS_OF_QUEUE = Statement(
     "SELECT subject, busy_until FROM ksana_buckets WHERE queue = :queue AND subject IN (:subjects*)"
 )
 EMPTY_BUCKETS = Statement("DELETE FROM ksana_buckets WHERE queue = :queue AND subject IN (:subjects*)")
-DROP_BUCKETS = Statement("DELETE FROM ksana_buckets WHERE busy_until <= :now")
-
-# Audit
-
-DROP_AUDIT = Statement("DELETE FROM ksana_audit WHERE at < :before")

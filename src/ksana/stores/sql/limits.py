@@ -15,7 +15,6 @@ from ksana.stores.sql.governed_rows import settings_from_row, settings_to_row
 from ksana.stores.sql.governed_statements import (
     ALL_QUEUES,
     BUCKETS,
-    DROP_BUCKETS,
     EMPTY_BUCKETS,
     FILL_QUEUE_BUCKET,
     LOCK_QUEUE,
@@ -77,8 +76,3 @@ async def fill_buckets(tx: Tx, queue: str, busy: dict[str, datetime]) -> None:
     if keyed := [row for row in rows if row[1]]:
         await tx.run(EMPTY_BUCKETS, queue=queue, subjects=[subject for _, subject, _ in keyed])
         await tx.insert(BUCKETS, keyed)
-
-
-async def forget_buckets(tx: Tx, now: datetime) -> None:
-    """Drop buckets that are no longer busy: one that is not there is as free."""
-    await tx.run(DROP_BUCKETS, now=to_micros(now))

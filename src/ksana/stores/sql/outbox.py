@@ -52,7 +52,6 @@ GIVE_UP_ALERTS = Statement(
     "UPDATE ksana_alerts SET due_at = NULL, state = 'failed', ended_at = :now, error = :error"
     " WHERE hook = :hook AND due_at <= :before"
 )
-DROP_ALERTS = Statement("DELETE FROM ksana_alerts WHERE ended_at < :before")
 
 
 async def keep_alerts(tx: Tx, alerts: Iterable[Alert]) -> None:
@@ -117,11 +116,6 @@ async def find_alerts(tx: Tx, query: AlertQuery) -> Page[Alert]:
     total = await count(tx, source, where)
     rows = await page(tx, _ALERT, source, where, "run_id DESC, epoch DESC, hook", query)
     return Page([alert_from_row(row) for row in rows], total)
-
-
-async def forget_alerts(tx: Tx, before: datetime) -> None:
-    """Drop alerts that were delivered, or given up, before that instant. What is still to be delivered stays."""
-    await tx.run(DROP_ALERTS, before=to_micros(before))
 
 
 def alert_to_row(alert: Alert) -> tuple[Any, ...]:

@@ -337,8 +337,11 @@ OLD_RUNS = Statement(
 DROP_RUNS = Statement("DELETE FROM ksana_runs WHERE id IN (:ids*)")
 DROP_ATTEMPTS = Statement("DELETE FROM ksana_attempts WHERE run_id IN (:ids*)")
 DROP_EXCHANGES = Statement("DELETE FROM ksana_exchanges WHERE run_id IN (:ids*)")
-DROP_GAPS = Statement("DELETE FROM ksana_gaps WHERE recorded_at < :before")
-DROP_IDEMPOTENCY = Statement("DELETE FROM ksana_idempotency WHERE created_at < :before AND scope <> :kept")
+DROP_ALERTS = Statement("DELETE FROM ksana_alerts WHERE {old_alerts}")
+DROP_GAPS = Statement("DELETE FROM ksana_gaps WHERE {old_gaps}")
+DROP_ANSWERS = Statement("DELETE FROM ksana_idempotency WHERE {old_answers}")
+DROP_ENTRIES = Statement("DELETE FROM ksana_audit WHERE {old_entries}")
+DROP_BUCKETS = Statement("DELETE FROM ksana_buckets WHERE {old_buckets}")
 
 ROLLED_UNTIL = Statement("SELECT until_at FROM ksana_rolled WHERE one = 1")
 LOCK_ROLLED = Statement("SELECT until_at FROM ksana_rolled WHERE one = 1 {for_update}")

@@ -228,8 +228,12 @@ class SqlStore:
     async def dead_by_error(self, queue: str | None, limit: int) -> list[ErrorGroup]:
         return await self._read(lambda tx: queues.dead_by_error(tx, queue, limit))
 
-    async def steer(self, parent_id: int, decide: Steer, hooks: Sequence[str] = ()) -> list[tuple[Move, Job | None]]:
-        return await self._write(lambda tx: families.steer(tx, self._catalog, self._families, parent_id, decide, hooks))
+    async def steer(
+        self, parent_id: int, decide: Steer, hooks: Sequence[str] = (), above: Steer | None = None
+    ) -> list[tuple[Move, Job | None]]:
+        return await self._write(
+            lambda tx: families.steer(tx, self._catalog, self._families, parent_id, decide, hooks, above)
+        )
 
     async def children(self, parent_id: int) -> list[Run]:
         return await self._read(lambda tx: families.children(tx, parent_id))

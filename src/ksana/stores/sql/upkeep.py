@@ -5,25 +5,24 @@ from __future__ import annotations
 from datetime import datetime
 from itertools import chain
 
-from ksana.domain.items import SCOPE
 from ksana.domain.queries import Minute
 from ksana.domain.retention import Retention
 from ksana.domain.states import FINAL, State
 from ksana.domain.times import to_micros
-from ksana.stores.sql.audit import forget_audit
 from ksana.stores.sql.callbacks import forget_callbacks
 from ksana.stores.sql.kept import forget_kept
-from ksana.stores.sql.limits import forget_buckets
 from ksana.stores.sql.nodes import forget_lapsed_nodes
-from ksana.stores.sql.outbox import forget_alerts
 from ksana.stores.sql.rows import minute_from_row
 from ksana.stores.sql.statements import (
     CHILD_STATES,
+    DROP_ALERTS,
+    DROP_ANSWERS,
     DROP_ATTEMPTS,
+    DROP_BUCKETS,
     DROP_CHAINS,
+    DROP_ENTRIES,
     DROP_EXCHANGES,
     DROP_GAPS,
-    DROP_IDEMPOTENCY,
     DROP_RUNS,
     ENDED_BY_MINUTE,
     FIRST_ENDED,
@@ -42,21 +41,25 @@ _MINUTES_PER_STEP = 60
 # Dead letters wait for a person; they are never forgotten, nor is the chain one of them is a step of.
 _PRUNABLE = sorted(FINAL - {State.DEAD_LETTER})
 
+# Alerts that are still to be delivered have no end, and so no age.
+_DROP_OLD = (DROP_ALERTS, DROP_GAPS, DROP_ANSWERS, DROP_ENTRIES)
+
 
 async def prune(tx: Tx, retention: Retention) -> int:
-    before = to_micros(retention.before)
     gone: list[list[int]] = []
     for state in _PRUNABLE:
         gone += await _old_families(tx, state, retention, retention.limit - len(gone))
     if gone:
         await _forget(tx, sorted(chain.from_iterable(gone)))
-    await forget_alerts(tx, retention.before)
-    await tx.run(DROP_GAPS, before=before)
-    await tx.run(DROP_IDEMPOTENCY, before=before, kept=SCOPE)
-    await forget_audit(tx, retention.before)
-    await forget_buckets(tx, retention.now)
+    before, limit = to_micros(retention.before), retention.limit
+    went = [
+        len(gone),
+        *[await tx.run(statement, before=before, limit=limit) for statement in _DROP_OLD],
+        # A bucket that is not there is as free as one that is no longer busy.
+        await tx.run(DROP_BUCKETS, before=to_micros(retention.now) + 1, limit=limit),
+    ]
     await forget_lapsed_nodes(tx, retention.now)
-    return len(gone)
+    return max(went)
 
 
 async def _old_families(tx: Tx, state: State, retention: Retention, limit: int) -> list[list[int]]:

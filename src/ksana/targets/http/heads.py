@@ -29,15 +29,16 @@ class Stencil:
         has_host: bool,
         left_open: tuple[str, ...],
     ) -> None:
-        """`left_open` names the headers whose values are not known yet."""
+        """`left_open` names the headers whose values are not known yet. ValueError if one that is known would end its
+        line early."""
         lines = _lines(method, to, headers, body, has_host)
-        self._before = "".join(lines)
+        self._before = _checked("".join(lines), len(lines))
         self._open = "".join([f"{name}: %s{_END}" for name in left_open]) + _END
-        self._breaks = len(lines) + len(left_open) + 1
+        self._breaks = len(left_open) + 1
 
     def filled(self, values: tuple[str, ...]) -> bytes:
         """The head with these values; ValueError if one would end its line early."""
-        return _checked(self._before + self._open % values, self._breaks)
+        return self._before + _checked(self._open % values, self._breaks)
 
 
 _END = "\r\n"

@@ -21,15 +21,13 @@ from ksana.targets.http.variables import (
     CALLBACK_HEADERS,
     PROTECTED_HEADERS,
     Variables,
-    attempt_values,
+    attempt_headers,
 )
 
 _CACHED_BODY = 64 * 1024
 
-_replace = msgspec.structs.replace
 
-
-class Request(msgspec.Struct, frozen=True):
+class Request(msgspec.Struct, frozen=True, gc=False):
     """One request of an attempt, ready to be sent."""
 
     method: str
@@ -100,11 +98,9 @@ class Plan:
     def request(self, context: AttemptContext, forced_async: bool) -> Request:
         """The first request of this attempt. ValueError if what was filled in cannot be sent."""
         is_async = forced_async or self.is_async
-        said = attempt_values(context)
+        said = attempt_headers(context)
         if self._static is not None and not is_async:
-            request, stencil = self._static
-            headers = {**request.headers, **dict(zip(ATTEMPT_HEADERS, said, strict=True))}
-            return _replace(request, headers=headers, head=stencil.filled(said))
+            return self._filled_in(*self._static, said)
         headers = self._headers | self._attempt_headers(said)
         values = Variables(context)
         to = self._to or self._destination(values, context.input)
@@ -116,6 +112,22 @@ class Plan:
             headers["Content-Type"] = content_type
         return self._ready(to, headers, body, is_async, context.callback_token)
 
+    @staticmethod
+    def _filled_in(request: Request, stencil: Stencil, said: Headers) -> Request:
+        return Request(
+            request.method,
+            request.to,
+            {**request.headers, **said},
+            request.body,
+            False,
+            request.has_secrets,
+            request.has_host,
+            True,
+            request.line,
+            "",
+            stencil.filled(tuple(said.values())),
+        )
+
     def _ready(
         self, to: Destination, headers: Headers, body: bytes, is_async: bool = False, token: str = ""
     ) -> Request:
@@ -126,9 +138,8 @@ class Plan:
         line = line_of(self._method, to, token)
         return Request(self._method, to, headers, body, is_async, has_secrets, self._has_host, True, line, token)
 
-    def _attempt_headers(self, values: tuple[str, ...]) -> Headers:
-        pairs = zip(ATTEMPT_HEADERS, values, strict=True)
-        return {name: value for name, value in pairs if name.lower() not in self._names}
+    def _attempt_headers(self, said: Headers) -> Headers:
+        return {name: value for name, value in said.items() if name.lower() not in self._names}
 
     def _destination(self, values: Values, given: Any) -> Destination:
         assert self._url is not None

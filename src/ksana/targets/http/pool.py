@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections import OrderedDict
-from typing import NamedTuple
+
+import msgspec
 
 from ksana.targets.http.deadlines import Deadlines
 from ksana.targets.http.flights import Flights
+from ksana.targets.http.known_heads import KnownHeads
 from ksana.targets.http.limits import Limits
 from ksana.targets.http.wire import Connection
 
 
-class Place(NamedTuple):
+class Place(msgspec.Struct, frozen=True, gc=False):
     """What a connection leads to: the address is the one that was checked, the host is whose certificate it showed."""
 
     scheme: str
@@ -26,10 +28,14 @@ class Pool:
     """Idle connections by place, the one used last first; the places used longest ago give way."""
 
     def __init__(self, limits: Limits) -> None:
+        self.loop: asyncio.AbstractEventLoop | None = None
+        """The loop of its connections, if there are any. To ask for the one that runs is a call of the system on Python
+        3.11, which is too dear for every exchange."""
         self._limits = limits
         self._idle: OrderedDict[Place, list[Connection]] = OrderedDict()
         self._in_use: set[Connection] = set()
         self._deadlines = Deadlines()
+        self._heads = KnownHeads()
         self._idle_count = 0
         self._sweeper: asyncio.TimerHandle | None = None
         self._tls: Flights[None, ssl.SSLContext] = Flights()
@@ -51,9 +57,9 @@ class Pool:
         """A new connection. OSError if it does not come about; nothing has been sent then."""
         secure = place.scheme == "https"
         context = (self._context or await self._tls.join(None, self._trust)) if secure else None
-        loop = asyncio.get_running_loop()
+        loop = self.loop = asyncio.get_running_loop()
         _, connection = await loop.create_connection(
-            lambda: Connection(self._deadlines),
+            lambda: Connection(self._deadlines, self._heads),
             place.address,
             place.port,
             ssl=context,
@@ -67,7 +73,7 @@ class Pool:
         self._in_use.discard(connection)
         if not connection.is_reusable:
             return
-        connection.idle_since = asyncio.get_running_loop().time()
+        connection.idle_since = connection.loop.time()
         waiting = self._idle.setdefault(place, [])
         waiting.append(connection)
         self._idle.move_to_end(place)

@@ -9,6 +9,7 @@ from typing import Any
 from ksana import __version__
 from ksana.domain.errors import InvalidArgument, Problem
 from ksana.domain.outcomes import AttemptContext, Outcome, Verdict
+from ksana.domain.ports import Begun
 from ksana.targets.http.config import Mode, checked, checked_headers
 from ksana.targets.http.courier import Courier
 from ksana.targets.http.limits import Limits
@@ -67,12 +68,19 @@ class HttpTarget:
         """Make one attempt. The run's input may replace `body`, and ask for a callback by `mode`: `async`."""
         try:
             request = self._request(context, config)
-        except InvalidArgument as error:
-            return Outcome(Verdict.FAIL, f"not called: {error.message}")
-        except (ValueError, TypeError, RecursionError) as error:
-            # What was filled in cannot be sent, or the run's input cannot be written as JSON.
-            return Outcome(Verdict.FAIL, f"not called: {error}")
+        except _UNFIT as error:
+            return _not_called(error)
         return await self._courier.deliver(request, context)
+
+    def begin(
+        self, context: AttemptContext, config: dict[str, Any], tell: Callable[[Outcome], None]
+    ) -> Begun | Outcome | None:
+        """The same without a task that waits for it, where a connection stands ready."""
+        try:
+            request = self._request(context, config)
+        except _UNFIT as error:
+            return _not_called(error)
+        return self._courier.begin(request, context, tell)
 
     async def close(self) -> None:
         """Let go of every connection."""
@@ -90,6 +98,15 @@ class HttpTarget:
         field = "body" if isinstance(body, str) else "json"
         replaced = {**config, "body": None, "json": None, field: body}
         return self._plans.compiled(replaced).request(context, forced_async)
+
+
+# What was filled in cannot be sent, or the run's input cannot be written as JSON.
+_UNFIT = (InvalidArgument, ValueError, TypeError, RecursionError)
+
+
+def _not_called(error: Exception) -> Outcome:
+    said = error.message if isinstance(error, InvalidArgument) else str(error)
+    return Outcome(Verdict.FAIL, f"not called: {said}")
 
 
 def _asks_for_callback(input: Any) -> bool:

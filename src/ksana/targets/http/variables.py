@@ -7,9 +7,9 @@ from datetime import datetime
 from functools import lru_cache
 
 from ksana.domain.markers import Scope
-from ksana.domain.outcomes import AttemptContext
+from ksana.domain.outcomes import AttemptContext, traceparent
 
-# In the order of `attempt_values`. The last three are the names the tasks surface documents.
+# The last three are the names the tasks surface documents.
 ATTEMPT_HEADERS = (
     "X-Ksana-Run-Id",
     "X-Ksana-Job-Id",
@@ -27,21 +27,22 @@ CALLBACK_HEADERS = ("X-Callback-Url", "X-Callback-Token")
 PROTECTED_HEADERS = frozenset({"x-ksana-run-id", "x-ksana-fence", "x-run-id"})
 
 
-def attempt_values(context: AttemptContext) -> tuple[str, ...]:
-    """The values of `ATTEMPT_HEADERS`."""
-    run_id = str(context.run_id)
-    return (
-        run_id,
-        context.job_ref,
-        instant(context.planned_at),
-        str(context.attempt),
-        str(context.fence),
-        run_id,
-        context.traceparent,
-        run_id,
-        context.job_ref,
-        context.trace_id,
-    )
+def attempt_headers(context: AttemptContext) -> dict[str, str]:
+    """The headers named in `ATTEMPT_HEADERS`, in their order."""
+    run_id, ref, trace_id, fence = str(context.run_id), context.job_ref, context.trace_id, context.fence
+    # Written out: this is done for every attempt, and a dictionary made in one go costs least.
+    return {
+        "X-Ksana-Run-Id": run_id,
+        "X-Ksana-Job-Id": ref,
+        "X-Ksana-Scheduled-At": instant(context.planned_at),
+        "X-Ksana-Attempt": str(context.attempt),
+        "X-Ksana-Fence": str(fence),
+        "Idempotency-Key": run_id,
+        "traceparent": traceparent(trace_id, fence),
+        "X-Run-Id": run_id,
+        "X-Task-Id": ref,
+        "X-Trace-Id": trace_id,
+    }
 
 
 class Variables:

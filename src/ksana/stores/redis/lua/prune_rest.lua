@@ -1,21 +1,20 @@
--- before, now, limit -> whether there is more to forget of gaps, answers, alerts and the audit; buckets that are no longer
--- busy and lapsed nodes go, too
+-- before, now, limit -> how many went of the kind of which most went, of old gaps, answers, alerts and entries of the audit
+-- and of buckets that are no longer busy, `limit` of each at most; lapsed nodes go, too
 
 local before, now, limit = take(), take_number(), take()
-local more = 0
+local most = 0
 
-local function old(key)
-  local found = call('ZRANGEBYSCORE', key, '-inf', '(' .. before, 'LIMIT', 0, limit)
-  if #found == tonumber(limit) then more = 1 end
-  return found
-end
-
-local function each(key, forget)
-  local found = old(key)
+local function each_until(key, last, forget)
+  local found = call('ZRANGEBYSCORE', key, '-inf', last, 'LIMIT', 0, limit)
+  most = math.max(most, #found)
   for _, member in ipairs(found) do
     leave(key, member)
     forget(member)
   end
+end
+
+local function each(key, forget)
+  each_until(key, '(' .. before, forget)
 end
 
 each('gaps:recorded', function(key)
@@ -29,7 +28,7 @@ each('alerts:ended', function(key)
   unshelve('alerts', key)
 end)
 each('audit:at', forget_entry)
-call('ZREMRANGEBYSCORE', 'buckets', '-inf', plain(now))
+each_until('buckets', plain(now), function() end)
 
 local nodes = call('HGETALL', 'nodes')
 for index = 1, #nodes, 2 do
@@ -45,4 +44,4 @@ for _, node in ipairs(call('SMEMBERS', 'takers')) do
   end
 end
 flush()
-return more
+return most

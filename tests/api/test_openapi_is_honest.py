@@ -20,6 +20,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from tests.api.kit.direct import Direct
 from tests.api.kit.honesty import schema_of, try_all
 from tests.api.v2.world import World, open_world
 from tests.services.loop import LoopThread
@@ -91,7 +92,7 @@ def test_the_app_does_what_its_description_says(described: BaseSchema) -> None:
     try_all(described, _check, random=2)
 
 
-def _check(case: schemathesis.Case[Any]) -> None:
+def _check(case: schemathesis.Case[Any], session: Direct) -> None:
     checks: list[Any] = [
         not_a_server_error,
         response_schema_conformance,
@@ -106,4 +107,4 @@ def _check(case: schemathesis.Case[Any]) -> None:
         case.path_parameters["id"] = number if isinstance(id, int) else str(number)
     if case.operation.definition.raw["operationId"] not in SAYS_LESS:
         checks.append(positive_data_acceptance)
-    case.call_and_validate(checks=checks)
+    case.call_and_validate(checks=checks, session=session)

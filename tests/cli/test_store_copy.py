@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import pty
+import shutil
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -40,10 +41,18 @@ def using(url: str, use: Callable[[Store], Awaitable[T]]) -> T:
     return asyncio.run(go())
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file that holds a little of everything, to be copied."""
+    path = tmp_path_factory.mktemp("filled") / "full.db"
+    using(f"sqlite:///{path}", fill)
+    return path
+
+
 @pytest.fixture
-def full(tmp_path: Path) -> str:
+def full(filled: Path, tmp_path: Path) -> str:
     """The address of a store that holds a little of everything, as a person writes it."""
-    using(f"sqlite:///{tmp_path}/full.db", fill)
+    shutil.copy(filled, tmp_path / "full.db")
     return "sqlite:full.db"
 
 

@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import asyncpg
@@ -46,6 +47,12 @@ _TRIES = 5
 _CLOSE_SECONDS = 5
 _ACQUIRE_SECONDS = 10
 _MIGRATION_LOCK = 0x6B73616E61  # "ksana"
+
+# Numbers of types below it are assigned by hand and never change.
+_FIRST_UNFIXED_TYPE = 10_000
+# What asyncpg looks at after asking: a statement without a name would have taken the place of the one it prepares.
+_NOTHING_ASKED = SimpleNamespace(name="none")
+_known_types: dict[frozenset[int], list[Any]] = {}
 
 _SETTINGS = {
     "application_name": "ksana",
@@ -87,6 +94,17 @@ class _Connection(asyncpg.Connection):  # type: ignore[misc]
 
     def get_reset_query(self) -> str:
         return ""
+
+    async def _introspect_types(self, typeoids: Collection[int], timeout: float | None) -> Any:
+        # Each new connection asks what an array is before its first one: two round trips, and milliseconds of planning
+        # for the server. Types that come with PostgreSQL are the same on every server, so one answer does for all.
+        wanted = frozenset(typeoids)
+        if max(wanted) >= _FIRST_UNFIXED_TYPE:
+            return await super()._introspect_types(typeoids, timeout)
+        if wanted not in _known_types:
+            _known_types[wanted], _ = asked = await super()._introspect_types(typeoids, timeout)
+            return asked
+        return _known_types[wanted], _NOTHING_ASKED
 
 
 class PostgresTx:

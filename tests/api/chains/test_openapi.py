@@ -17,6 +17,7 @@ from starlette.types import ASGIApp
 
 from tests.api.chains.conftest import ManyChains
 from tests.api.chains.world import HANGS, NO, Chains, work
+from tests.api.kit.direct import Direct
 from tests.api.kit.honesty import schema_of, try_all
 from tests.services.loop import LoopThread
 
@@ -79,10 +80,10 @@ def described(stage: Stage) -> BaseSchema:
 
 def test_the_surface_does_what_its_description_says(described: BaseSchema, stage: Stage) -> None:
     """J-8, J-75: whatever comes in, the answer is of the described shape, and never a fault of ours."""
-    try_all(described, lambda case: _check(case, stage), random=2)
+    try_all(described, lambda case, session: _check(case, session, stage), random=2)
 
 
-def _check(case: schemathesis.Case[Any], stage: Stage) -> None:
+def _check(case: schemathesis.Case[Any], session: Direct, stage: Stage) -> None:
     is_good = case.meta is not None and case.meta.generation.mode is GenerationMode.POSITIVE
     if is_good:
         # Ids that are drawn would never be some that exist, nor would a text be a dag.
@@ -96,4 +97,4 @@ def _check(case: schemathesis.Case[Any], stage: Stage) -> None:
         if isinstance(case.body, dict) and isinstance(case.body.get("dagJson"), str):
             case.body["dagJson"] = json.dumps({"nodes": [work("a")]})
     checks: list[Any] = [not_a_server_error, response_schema_conformance, status_code_conformance]
-    case.call_and_validate(checks=checks)
+    case.call_and_validate(checks=checks, session=session)

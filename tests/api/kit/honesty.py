@@ -14,6 +14,10 @@ from schemathesis.generation.modes import GenerationMode
 from schemathesis.pytest._test_builder import build_operation_test
 from schemathesis.schemas import BaseSchema
 
+from tests.api.kit.direct import Direct
+
+Check = Callable[[schemathesis.Case[Any], Direct], None]
+
 
 def schema_of(app: Any, *, surface: str = "", at_boundaries: bool = True) -> BaseSchema:
     """The description that an app gives of itself or of one surface, to be tried at every boundary of its schemas."""
@@ -27,9 +31,14 @@ def schema_of(app: Any, *, surface: str = "", at_boundaries: bool = True) -> Bas
     return schema.include(operation_id_regex=f"^{surface}_") if surface else schema
 
 
-def try_all(schema: BaseSchema, check: Callable[[schemathesis.Case[Any]], None], *, random: int) -> None:
+def try_all(schema: BaseSchema, check: Check, *, random: int) -> None:
     """Try every operation, with so many random requests more for each of them, the same every time. Requests are made
     up here and not while tests are collected, which every worker does for itself."""
+    with Direct(schema.app) as session:
+        _try_all(schema, lambda case: check(case, session), random)
+
+
+def _try_all(schema: BaseSchema, check: Callable[[schemathesis.Case[Any]], None], random: int) -> None:
     operations = list(schema.get_all_operations())
     assert operations, "the description names nothing to try"
     failures = []

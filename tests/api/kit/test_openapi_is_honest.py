@@ -12,6 +12,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from tests.api.kit.direct import Direct
 from tests.api.kit.honesty import schema_of, try_all
 from tests.api.kit.sample import sample_app
 
@@ -21,12 +22,13 @@ def test_the_app_does_what_its_description_says() -> None:
     try_all(schema_of(sample_app(allowed_hosts=["*"]), at_boundaries=False), _check, random=15)
 
 
-def _check(case: schemathesis.Case[Any]) -> None:
+def _check(case: schemathesis.Case[Any], session: Direct) -> None:
     case.call_and_validate(
         checks=[
             not_a_server_error,
             response_schema_conformance,
             status_code_conformance,
             negative_data_rejection,
-        ]
+        ],
+        session=session,
     )

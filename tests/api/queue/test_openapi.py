@@ -18,6 +18,7 @@ from schemathesis.specs.openapi.checks import (
 )
 from starlette.types import ASGIApp
 
+from tests.api.kit.direct import Direct
 from tests.api.kit.honesty import schema_of, try_all
 from tests.api.queue.conftest import ManyQueues
 from tests.services.loop import LoopThread
@@ -50,7 +51,7 @@ def test_the_surface_does_what_its_description_says(described: BaseSchema) -> No
     try_all(described, _check, random=1)
 
 
-def _check(case: schemathesis.Case[Any]) -> None:
+def _check(case: schemathesis.Case[Any], session: Direct) -> None:
     checks: list[Any] = [not_a_server_error, response_schema_conformance, status_code_conformance]
     if case.meta is not None and case.meta.generation.mode is GenerationMode.POSITIVE:
         # An id that is drawn would never be one that exists.
@@ -63,4 +64,4 @@ def _check(case: schemathesis.Case[Any]) -> None:
     wait = body.get("wait_sec") if isinstance(body, dict) else None
     if isinstance(wait, int | float) and 0 < wait <= 60:
         body["wait_sec"] = 0
-    case.call_and_validate(checks=checks)
+    case.call_and_validate(checks=checks, session=session)

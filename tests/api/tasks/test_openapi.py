@@ -16,6 +16,7 @@ from schemathesis.schemas import BaseSchema
 from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
 from starlette.types import ASGIApp
 
+from tests.api.kit.direct import Direct
 from tests.api.kit.honesty import schema_of, try_all
 from tests.api.tasks.world import open_world
 from tests.kit.sink import Reply, Sink
@@ -50,10 +51,10 @@ def test_the_surface_does_what_its_description_says(described: BaseSchema) -> No
     try_all(described, _check, random=2)
 
 
-def _check(case: schemathesis.Case[Any]) -> None:
+def _check(case: schemathesis.Case[Any], session: Direct) -> None:
     is_good = case.meta is not None and case.meta.generation.mode is GenerationMode.POSITIVE
     if is_good and "id" in case.path_parameters and case.method != "DELETE":
         # An id drawn from 63 bits would never be one that exists.
         case.path_parameters["id"] = 1 + int(case.path_parameters["id"]) % STOCK
     checks: list[Any] = [not_a_server_error, response_schema_conformance, status_code_conformance]
-    case.call_and_validate(checks=checks)
+    case.call_and_validate(checks=checks, session=session)

@@ -22,6 +22,7 @@ from ksana.targets.builtin import NoopTarget
 from ksana.targets.http import HttpTarget, TargetPolicy
 from tests.api.kit.client import Answer, Client
 from tests.api.kit.shared import Seat, shared_app
+from tests.kit.attempts import an_attempt_ends
 from tests.kit.clock import NodeClock, VirtualClock
 from tests.kit.gate import Gate
 from tests.kit.sink import Sink
@@ -146,7 +147,7 @@ class World(Client):
         await self.begin()
         async with asyncio.timeout(DEADLINE):
             while not self.engine.runner.is_idle:
-                await asyncio.sleep(0)
+                await an_attempt_ends(self.engine.runner)
                 self.engine.runner.wake_for_work()
                 await self.engine.runner.run_once()
 
@@ -154,7 +155,7 @@ class World(Client):
         """Let attempts under way go on until a run stands so."""
         async with asyncio.timeout(DEADLINE):
             while (run := await self.run(run_id))["Status"] not in statuses:
-                await asyncio.sleep(0)
+                await an_attempt_ends(self.engine.runner)
                 await self.begin()
         return run
 

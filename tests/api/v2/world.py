@@ -28,6 +28,7 @@ from ksana.targets.registry import GROUP, load_targets
 from ksana.targets.services import TargetServices
 from tests.api.kit.client import Answer, Client
 from tests.api.kit.shared import Seat, shared_app
+from tests.kit.attempts import an_attempt_ends
 from tests.kit.clock import NodeClock, VirtualClock
 from tests.kit.gate import Gate
 
@@ -93,7 +94,7 @@ class World(Client):
         await self.start()
         async with asyncio.timeout(DEADLINE):
             while not self.engine.runner.is_idle:
-                await asyncio.sleep(0)
+                await an_attempt_ends(self.engine.runner)
                 # An end may have let in a run that waited for it.
                 self.engine.runner.wake_for_work()
                 await self.engine.runner.run_once()

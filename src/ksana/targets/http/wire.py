@@ -7,13 +7,13 @@ its connection at once, and one that fails has to know whether a byte of it was 
 from __future__ import annotations
 
 import asyncio
-import select
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Protocol, cast
+from typing import cast
 
 from ksana.targets.http.answers import Answer
 from ksana.targets.http.deadlines import Deadlines
+from ksana.targets.http.incoming import incoming
 from ksana.targets.http.known_heads import KnownHeads
 from ksana.targets.http.reader import AnswerReader
 
@@ -62,7 +62,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are no asyncio.Transport by inheritance.
         self._transport = cast(asyncio.Transport, transport)
-        self._incoming = _incoming(transport.get_extra_info("socket").fileno())
+        self._has_incoming = incoming(transport.get_extra_info("socket").fileno())
 
     @property
     def is_reusable(self) -> bool:
@@ -71,7 +71,7 @@ class Connection(asyncio.Protocol):
 
     def is_quiet(self) -> bool:
         """Whether nothing has come in on an idle connection, not even its end, which the loop may not have seen yet."""
-        return not self._incoming.poll(0)
+        return not self._has_incoming()
 
     def abort(self) -> None:
         """Close at once, whatever is under way."""
@@ -177,27 +177,3 @@ def _settle(waiter: asyncio.Future[Answer], said: Answer | LostError) -> None:
         waiter.set_exception(said)
     else:
         waiter.set_result(said)
-
-
-class _Incoming(Protocol):
-    """Whether there is something to read on a connection."""
-
-    def poll(self, timeout: float, /) -> Sequence[object]: ...
-
-
-class _Selected:
-    """The same where there is no poll."""
-
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-
-    def poll(self, timeout: float, /) -> Sequence[object]:
-        return select.select([self._fd], [], [], timeout)[0]
-
-
-def _incoming(fd: int) -> _Incoming:
-    if not hasattr(select, "poll"):  # Windows
-        return _Selected(fd)
-    poll = select.poll()
-    poll.register(fd, select.POLLIN)
-    return poll

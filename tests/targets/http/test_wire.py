@@ -7,6 +7,7 @@ import pytest
 
 from ksana.targets.http.deadlines import Deadlines
 from ksana.targets.http.known_heads import KnownHeads
+from ksana.targets.http.post import Post
 from ksana.targets.http.wire import BrokenError, Connection, GarbledError, LateError, StoppedError
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -58,7 +59,9 @@ async def connection(peer: Peer) -> AsyncIterator[Connection]:
     async with await asyncio.start_server(meet, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         loop = asyncio.get_running_loop()
-        _, connection = await loop.create_connection(lambda: Connection(Deadlines(), KnownHeads()), "127.0.0.1", port)
+        _, connection = await loop.create_connection(
+            lambda: Connection(Deadlines(), KnownHeads(), Post()), "127.0.0.1", port
+        )
         await peer.met
         yield connection
         connection.abort()

@@ -12,6 +12,7 @@ from ksana.targets.http.deadlines import Deadlines
 from ksana.targets.http.flights import Flights
 from ksana.targets.http.known_heads import KnownHeads
 from ksana.targets.http.limits import Limits
+from ksana.targets.http.post import Post
 from ksana.targets.http.wire import Connection
 
 
@@ -36,6 +37,7 @@ class Pool:
         self._in_use: set[Connection] = set()
         self._deadlines = Deadlines()
         self._heads = KnownHeads()
+        self._post = Post()
         self._idle_count = 0
         self._sweeper: asyncio.TimerHandle | None = None
         self._tls: Flights[None, ssl.SSLContext] = Flights()
@@ -59,7 +61,7 @@ class Pool:
         context = (self._context or await self._tls.join(None, self._trust)) if secure else None
         loop = self.loop = asyncio.get_running_loop()
         _, connection = await loop.create_connection(
-            lambda: Connection(self._deadlines, self._heads),
+            lambda: Connection(self._deadlines, self._heads, self._post),
             place.address,
             place.port,
             ssl=context,

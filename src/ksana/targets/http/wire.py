@@ -15,6 +15,7 @@ from ksana.targets.http.answers import Answer
 from ksana.targets.http.deadlines import Deadlines
 from ksana.targets.http.incoming import incoming
 from ksana.targets.http.known_heads import KnownHeads
+from ksana.targets.http.post import Post
 from ksana.targets.http.reader import AnswerReader
 
 
@@ -49,15 +50,19 @@ Tell = Callable[[Answer | LostError], None]
 class Connection(asyncio.Protocol):
     """A connection that is open, or was."""
 
-    def __init__(self, deadlines: Deadlines, heads: KnownHeads) -> None:
+    def __init__(self, deadlines: Deadlines, heads: KnownHeads, post: Post) -> None:
         self.idle_since = 0.0
         self.is_lost = False
         self.loop = asyncio.get_running_loop()
         self._deadlines = deadlines
         self._heads = heads
+        self._post = post
         self._reader = AnswerReader()
+        self._unread: list[bytes] = []
         self._tell: Tell | None = None
+        self._has_asked = False
         self._is_reusable = False
+        self._has_ended = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are no asyncio.Transport by inheritance.
@@ -67,7 +72,7 @@ class Connection(asyncio.Protocol):
     @property
     def is_reusable(self) -> bool:
         """Whether another exchange may begin, as far as this side has heard."""
-        return self._is_reusable and not self.is_lost
+        return self._is_reusable and not (self._has_ended or self.is_lost)
 
     def is_quiet(self) -> bool:
         """Whether nothing has come in on an idle connection, not even its end, which the loop may not have seen yet."""
@@ -108,12 +113,35 @@ class Connection(asyncio.Protocol):
         self._has_heard = False
         self._tell = tell
         self._alarm = self._deadlines.remember(deadline, self._expire)
-        self._transport.write(request)
+        self._post.send(self, request)
+
+    def write(self, request: bytes) -> None:
+        """Send a request, unless its exchange is over before it has begun."""
+        if self._tell is not None:
+            self._has_asked = True
+            self._transport.write(request)
 
     def data_received(self, data: bytes) -> None:
+        if not self._has_asked:
+            # Were it left for later, it might be taken for the answer to the next request.
+            self._hear_unasked()
+            return
+        self._unread.append(data)
+        if len(self._unread) == 1:
+            self._post.bring(self)
+
+    def _hear_unasked(self) -> None:
         if self._tell is None:
             self.abort()
+        else:
+            self._conclude(BrokenError("it spoke before it was asked", None), keeps_open=False)
+
+    def read(self) -> None:
+        """Take in what has come of the answer."""
+        unread, self._unread = self._unread, []
+        if self._tell is None or not unread:
             return
+        data = unread[0] if len(unread) == 1 else b"".join(unread)
         is_first = not self._has_heard
         if is_first and not self._is_head and (answer := self._heads.answer(data, self._most)) is not None:
             self._conclude(answer, keeps_open=True)
@@ -134,10 +162,11 @@ class Connection(asyncio.Protocol):
 
     def eof_received(self) -> None:
         # The transport closes now, but tells of it only on a later turn of the loop.
-        self._is_reusable = False
+        self._has_ended = True
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_lost = True
+        self.read()
         if self._tell is None:
             return
         answer = self._partial()
@@ -147,7 +176,11 @@ class Connection(asyncio.Protocol):
             self._conclude(BrokenError(str(exc or ""), answer), keeps_open=False)
 
     def _expire(self) -> None:
-        self._conclude(LateError("", self._partial()), keeps_open=False)
+        alarm = self._alarm
+        self.read()
+        # By now another exchange may have begun here.
+        if self._tell is not None and self._alarm is alarm:
+            self._conclude(LateError("", self._partial()), keeps_open=False)
 
     def _partial(self) -> Answer | None:
         return self._reader.partial() if self._has_heard else None
@@ -156,6 +189,7 @@ class Connection(asyncio.Protocol):
         """Tell what came of it; another exchange may begin at once."""
         tell, self._tell = self._tell, None
         assert tell is not None
+        self._has_asked = False
         self._deadlines.forget(self._alarm)
         # A request still being written when its answer is complete would run into the next one.
         if keeps_open and not self._transport.get_write_buffer_size():

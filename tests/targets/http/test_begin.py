@@ -1,6 +1,8 @@
 """Attempts that nobody waits for: they come to the same as those that are awaited."""
 
 import asyncio
+import os
+import socket
 from datetime import timedelta
 from typing import Any
 
@@ -135,6 +137,19 @@ async def test_a_redirect_to_nowhere_is_told(desk: Desk, sink: Sink) -> None:
     outcome = await desk.outcome()
     assert outcome.verdict is Verdict.FAIL
     assert "without a Location" in outcome.error
+
+
+async def test_a_connection_that_died_idle_costs_nothing(desk: Desk, sink: Sink) -> None:
+    [[connection]] = desk.target._pool._idle.values()
+    fd = connection._transport.get_extra_info("socket").fileno()
+    desk.begin({"url": sink.on("/x", Reply(200, b"fine")), "body": "once"})
+    # The loop has not heard of it yet.
+    with socket.socket(fileno=os.dup(fd)) as ours:
+        ours.shutdown(socket.SHUT_RD)
+    outcome = await desk.outcome()
+    assert (outcome.verdict, outcome.result) == (Verdict.SUCCESS, b"fine")
+    assert len(sink.to("/x")) == 1
+    assert sink.accepted == 2
 
 
 async def test_time_that_is_up_is_told(desk: Desk, sink: Sink) -> None:

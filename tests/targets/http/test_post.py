@@ -12,7 +12,7 @@ from ksana.targets.http.answers import Answer
 from ksana.targets.http.deadlines import Deadlines
 from ksana.targets.http.known_heads import KnownHeads
 from ksana.targets.http.post import Post
-from ksana.targets.http.wire import BrokenError, Connection, LateError, LostError
+from ksana.targets.http.wire import Connection, GarbledError, LateError, LostError, UnsentError
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 EVIL = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
@@ -108,14 +108,47 @@ async def test_words_on_an_idle_connection_end_it_at_once(line: Line) -> None:
     assert line.wire.is_aborted
 
 
+async def used(line: Line) -> None:
+    """Have the connection serve a first exchange."""
+    line.ask()
+    await a_round()
+    line.connection.data_received(OK)
+    await a_round()
+    assert line.connection.is_reusable
+    line.told.clear()
+    line.wire.written.clear()
+
+
 async def test_words_that_come_before_the_request_has_gone_are_not_its_answer(line: Line) -> None:
+    await used(line)
     line.ask()
     line.connection.data_received(EVIL)
     [said] = line.told
-    assert isinstance(said, BrokenError)
+    assert isinstance(said, UnsentError)
     await a_round()
     assert line.wire.written == []
     assert len(line.told) == 1
+
+
+async def test_nothing_is_sent_where_something_has_come_in_unasked(
+    line: Line, ends: tuple[socket.socket, socket.socket]
+) -> None:
+    await used(line)
+    ends[1].send(EVIL)
+    line.ask()
+    await a_round()
+    [said] = line.told
+    assert isinstance(said, UnsentError)
+    assert line.wire.written == []
+    assert line.wire.is_aborted
+
+
+async def test_a_peer_that_speaks_first_on_a_new_connection_is_heard(line: Line) -> None:
+    line.ask()
+    line.connection.data_received(b"220 mail.example ESMTP\r\n")
+    await a_round()
+    [said] = line.told
+    assert isinstance(said, GarbledError)
 
 
 async def test_an_answer_that_is_there_when_the_time_is_up_counts(line: Line) -> None:

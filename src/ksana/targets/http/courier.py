@@ -19,7 +19,7 @@ from ksana.targets.http.redaction import Secrets
 from ksana.targets.http.redirects import REDIRECTS, next_request
 from ksana.targets.http.routes import RefusedError, Route, Routes, UnresolvedError
 from ksana.targets.http.signing import signature_headers
-from ksana.targets.http.wire import Connection, LostError
+from ksana.targets.http.wire import Connection, LostError, UnsentError
 
 
 class NotCalledError(Exception):
@@ -79,8 +79,7 @@ class Courier:
             head = _head(request, headers)
         except ValueError:
             return None
-        to = request.to
-        place = Place(to.scheme, to.host, to.port, route.addresses[0])
+        place = _place(request, route)
         connection = self._pool.idle(place)
         if connection is None:
             return None
@@ -148,22 +147,24 @@ class Courier:
         route = self._routes.known(request.to, loop.time())
         if route is None:
             route = await self._route(request, context, deadline)
-        to = request.to
-        place = Place(to.scheme, to.host, to.port, route.addresses[0])
-        connection = self._pool.idle(place)
-        if connection is None:
-            place, connection = await self._connect(request, route, context, deadline)
-        try:
-            return await connection.exchange(
-                head + request.body,
-                is_head=request.method == "HEAD",
-                most=self._limits.max_response_bytes,
-                deadline=deadline,
-            )
-        except LostError as error:
-            raise NoAnswerError(lost(error, place, context.timeout)) from None
-        finally:
-            self._pool.give_back(place, connection)
+        while True:
+            place = _place(request, route)
+            connection = self._pool.idle(place)
+            if connection is None:
+                place, connection = await self._connect(request, route, context, deadline)
+            try:
+                return await connection.exchange(
+                    head + request.body,
+                    is_head=request.method == "HEAD",
+                    most=self._limits.max_response_bytes,
+                    deadline=deadline,
+                )
+            except UnsentError:
+                continue
+            except LostError as error:
+                raise NoAnswerError(lost(error, place, context.timeout)) from None
+            finally:
+                self._pool.give_back(place, connection)
 
     async def _connect(
         self, request: Request, route: Route, context: AttemptContext, deadline: float
@@ -280,7 +281,9 @@ class _Errand:
         """The first answer is there, or will not come."""
         self._let_go()
         courier, request, headers = self._courier, self._request, self._headers
-        if isinstance(said, LostError):
+        if isinstance(said, UnsentError):
+            self._follow(Leg(request))
+        elif isinstance(said, LostError):
             self._tell(courier.unanswered(Leg(request), headers, lost(said, self._place, self._context.timeout)))
         elif said.status not in REDIRECTS:
             self._tell(courier.outcome(request, headers, said))
@@ -310,6 +313,11 @@ class _Errand:
     def _arrived(self, rest: asyncio.Task[Outcome]) -> None:
         if not rest.cancelled():
             self._tell(rest.result())
+
+
+def _place(request: Request, route: Route) -> Place:
+    to = request.to
+    return Place(to.scheme, to.host, to.port, route.addresses[0])
 
 
 def _head(request: Request, headers: Headers) -> bytes:

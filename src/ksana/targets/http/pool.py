@@ -44,12 +44,12 @@ class Pool:
         self._context: ssl.SSLContext | None = None
 
     def idle(self, place: Place) -> Connection | None:
-        """A connection to this place that is open and unused."""
+        """A connection to this place that is unused, and open as far as this side has heard."""
         waiting = self._idle.get(place)
         while waiting:
             connection = waiting.pop()
             self._idle_count -= 1
-            if connection.is_reusable and connection.is_quiet():
+            if connection.is_reusable:
                 self._in_use.add(connection)
                 return connection
             connection.abort()

@@ -36,6 +36,10 @@ class BrokenError(LostError):
     """The other side closed or reset the connection."""
 
 
+class UnsentError(LostError):
+    """The connection had died while nobody used it. Nothing was sent, so it may be sent another way."""
+
+
 class StoppedError(LostError):
     """This side gave up."""
 
@@ -60,6 +64,7 @@ class Connection(asyncio.Protocol):
         self._reader = AnswerReader()
         self._unread: list[bytes] = []
         self._tell: Tell | None = None
+        self._is_used = False
         self._has_asked = False
         self._is_reusable = False
         self._has_ended = False
@@ -73,10 +78,6 @@ class Connection(asyncio.Protocol):
     def is_reusable(self) -> bool:
         """Whether another exchange may begin, as far as this side has heard."""
         return self._is_reusable and not (self._has_ended or self.is_lost)
-
-    def is_quiet(self) -> bool:
-        """Whether nothing has come in on an idle connection, not even its end, which the loop may not have seen yet."""
-        return not self._has_incoming()
 
     def abort(self) -> None:
         """Close at once, whatever is under way."""
@@ -95,7 +96,7 @@ class Connection(asyncio.Protocol):
     async def exchange(self, request: bytes, *, is_head: bool, most: int, deadline: float) -> Answer:
         """Send a request and wait for its answer. LostError if there is none."""
         if self.is_lost:
-            raise BrokenError("", None)
+            raise UnsentError("", None) if self._is_used else BrokenError("", None)
         waiter: asyncio.Future[Answer] = self.loop.create_future()
         self.ask(request, is_head, most, deadline, partial(_settle, waiter))
         try:
@@ -117,12 +118,17 @@ class Connection(asyncio.Protocol):
 
     def write(self, request: bytes) -> None:
         """Send a request, unless its exchange is over before it has begun."""
-        if self._tell is not None:
-            self._has_asked = True
-            self._transport.write(request)
+        if self._tell is None:
+            return
+        # Something has come in on an idle connection, be it only its end, which the loop may not have seen yet.
+        if self._is_used and self._has_incoming():
+            self._conclude(UnsentError("", None), keeps_open=False)
+            return
+        self._has_asked = True
+        self._transport.write(request)
 
     def data_received(self, data: bytes) -> None:
-        if not self._has_asked:
+        if self._is_used and not self._has_asked:
             # Were it left for later, it might be taken for the answer to the next request.
             self._hear_unasked()
             return
@@ -134,7 +140,7 @@ class Connection(asyncio.Protocol):
         if self._tell is None:
             self.abort()
         else:
-            self._conclude(BrokenError("it spoke before it was asked", None), keeps_open=False)
+            self._conclude(UnsentError("", None), keeps_open=False)
 
     def read(self) -> None:
         """Take in what has come of the answer."""
@@ -170,7 +176,9 @@ class Connection(asyncio.Protocol):
         if self._tell is None:
             return
         answer = self._partial()
-        if exc is None and answer is not None and self._reader.ends_with_connection:
+        if self._is_used and not self._has_asked:
+            self._conclude(UnsentError("", None), keeps_open=False)
+        elif exc is None and answer is not None and self._reader.ends_with_connection:
             self._conclude(answer, keeps_open=False)
         else:
             self._conclude(BrokenError(str(exc or ""), answer), keeps_open=False)
@@ -189,6 +197,7 @@ class Connection(asyncio.Protocol):
         """Tell what came of it; another exchange may begin at once."""
         tell, self._tell = self._tell, None
         assert tell is not None
+        self._is_used = True
         self._has_asked = False
         self._deadlines.forget(self._alarm)
         # A request still being written when its answer is complete would run into the next one.

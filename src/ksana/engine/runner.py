@@ -39,6 +39,10 @@ _PATIENCE = 20
 # Which part of a batch of results is worth a commit of its own while another is under way.
 _WORTHWHILE = 4
 
+# How many turns' worth of runs are fetched ahead under a backlog: so many that places hardly ever wait for the store,
+# and so few that they are done within a fraction of a second.
+_AHEAD = 8
+
 # How long results may wait for company under a backlog.
 _GATHER = timedelta(milliseconds=3)
 
@@ -266,7 +270,7 @@ class Runner:
             return 0
         # While there is known to be more than enough to do, runs are fetched ahead at the pace they come to an end:
         # with quick targets the places never wait for the store, with slow ones nothing is held that others could do.
-        ahead = min(self._batch, 3 * self._pace) if self._backlogged else 0
+        ahead = min(self._batch, _AHEAD * self._pace) if self._backlogged else 0
         held = len(self._places.held) + self._reserved + self._piled_up()
         return max(0, min(self._batch, self._places.capacity + ahead - held))
 

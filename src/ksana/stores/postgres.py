@@ -20,12 +20,11 @@ from ksana.domain.times import to_micros
 from ksana.stores.sql.claiming import claim_by_priority, claim_order
 from ksana.stores.sql.compile import Compiled, compile_statement
 from ksana.stores.sql.dialects import POSTGRES
+from ksana.stores.sql.ending import end
 from ksana.stores.sql.handing import hand_over, handed_to
 from ksana.stores.sql.rows import Row
 from ksana.stores.sql.statements import (
     CLAIM_DUE,
-    END_RUNS,
-    ENDED_AS_TOLD,
     PASS_ON,
     PASS_ON_BEYOND,
     STAMP_CHAINS,
@@ -208,10 +207,7 @@ class PostgresTx:
         return await self.rows(STAMP_CHAINS, ids=run_ids, stamp=stamp)
 
     async def end(self, told: Told, epoch: int, **values: Any) -> Collection[int]:
-        text = msgspec.json.encode(told).decode()
-        if await self.run(END_RUNS, told=text, epoch=epoch, **values) == len(told):
-            return told
-        return [row[0] for row in await self.rows(ENDED_AS_TOLD, told=text, epoch=epoch)]
+        return await end(self, told, epoch, **values)
 
     def _bulk_text(self, verb: str, table: Table, varies: tuple[bool, ...]) -> str:
         text: str | None = self._texts.get((verb, table, varies))

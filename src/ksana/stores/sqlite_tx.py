@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -14,17 +14,15 @@ from ksana.domain.claims import Claim
 from ksana.stores.sql.claiming import claim_from_highest
 from ksana.stores.sql.compile import Compiled, compile_statement
 from ksana.stores.sql.dialects import SQLITE
+from ksana.stores.sql.ending import end
 from ksana.stores.sql.handing import hand_over, pass_on, stamp_chains
 from ksana.stores.sql.rows import Row
-from ksana.stores.sql.statements import END_RUNS, END_RUNS_ALIKE, ENDED_AS_TOLD, RUNS_AT_EPOCH, Statement
+from ksana.stores.sql.statements import RUNS_AT_EPOCH, Statement
 from ksana.stores.sql.tables import Table
 from ksana.stores.sql.tx import Relay, Relayed, Told, UniqueViolation
 
 # A few sizes only, so that the prepared statements for them stay at hand; the largest keeps below the limit of values.
 _SIZES = (1, 4, 12, 25, 50, 100, 150, 200, 300, 400, 500)
-
-# How many runs are told alike, on average, for a statement for each such group to be worth it.
-_ALIKE = 8
 
 
 class SqliteTx:
@@ -126,27 +124,7 @@ class SqliteTx:
         return await stamp_chains(self, run_ids, stamp)
 
     async def end(self, told: Told, epoch: int, **values: Any) -> Collection[int]:
-        if len(told) == 1 or len(set(map(id, told.values()))) * _ALIKE <= len(told):
-            count = 0
-            for said, ids in _by_what_is_told(told):
-                count += await self.run(END_RUNS_ALIKE, told=_packed_text(said), ids=ids, epoch=epoch, **values)
-        else:
-            count = await self.run(END_RUNS, told=_packed_text(told), epoch=epoch, **values)
-        if count == len(told):
-            return told
-        return [row[0] for row in await self.rows(ENDED_AS_TOLD, told=_packed_text(told), epoch=epoch)]
-
-
-def _by_what_is_told(told: Told) -> Iterable[tuple[Any, list[int]]]:
-    """Runs of which the very same value is told, together: an update that takes each row's value from a list writes all
-    of them to a table of its own first."""
-    groups: dict[int, tuple[Any, list[int]]] = {}
-    for run_id, said in told.items():
-        group = groups.get(id(said))
-        if group is None:
-            group = groups[id(said)] = (said, [])
-        group[1].append(run_id)
-    return groups.values()
+        return await end(self, told, epoch, **values)
 
 
 class _Text:

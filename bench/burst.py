@@ -13,7 +13,7 @@ import json
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +55,7 @@ def _late(places: Places, side: str, count: int) -> Measurement:
 
 
 class _Stopwatch:
-    """A target that writes down how late each run starts."""
+    """A target that writes down how late each run starts. Like `http` and `python` it is begun rather than awaited."""
 
     kind = "stopwatch"
 
@@ -71,6 +71,9 @@ class _Stopwatch:
         return False
 
     async def execute(self, context: AttemptContext, config: dict[str, Any]) -> Outcome:
+        return self.begin(context, config, None)
+
+    def begin(self, context: AttemptContext, config: dict[str, Any], tell: Callable[[Outcome], None] | None) -> Outcome:
         self.late.append(time.time() - context.planned_at.timestamp())
         if len(self.late) == self._expected:
             self.done.set()

@@ -12,7 +12,7 @@ from ksana.targets.http.answers import Answer
 from ksana.targets.http.deadlines import Deadlines
 from ksana.targets.http.known_heads import KnownHeads
 from ksana.targets.http.post import Post
-from ksana.targets.http.wire import Connection, GarbledError, LateError, LostError, UnsentError
+from ksana.targets.http.wire import BrokenError, Connection, GarbledError, LateError, LostError, UnsentError
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 EVIL = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
@@ -141,6 +141,27 @@ async def test_nothing_is_sent_where_something_has_come_in_unasked(
     assert isinstance(said, UnsentError)
     assert line.wire.written == []
     assert line.wire.is_aborted
+
+
+@pytest.mark.parametrize("is_used", [True, False])
+async def test_a_connection_that_is_closed_unheard_of_takes_nothing_with_it(
+    ends: tuple[socket.socket, socket.socket], is_used: bool
+) -> None:
+    post = Post()
+    closed, other = Line(ends[0], Deadlines(), post), Line(ends[0], Deadlines(), post)
+    if is_used:
+        await used(closed)
+
+    def refuse(data: Any) -> None:
+        raise RuntimeError("the handler is closed")
+
+    closed.wire.write = refuse  # type: ignore[method-assign]
+    closed.ask()
+    other.ask()
+    await a_round()
+    [said] = closed.told
+    assert isinstance(said, UnsentError if is_used else BrokenError)
+    assert other.wire.written == [b"ask"]
 
 
 async def test_a_peer_that_speaks_first_on_a_new_connection_is_heard(line: Line) -> None:

@@ -52,14 +52,17 @@ class Post:
         loop.call_soon(self._go_round)
 
     def _go_round(self) -> None:
+        # One that fails must not keep the others from their letters.
         arrivals, self._arrivals = self._arrivals, []
         for to in arrivals:
             try:
                 to.read()
             except Exception:
-                # One that fails must not keep the others from their letters.
                 log.exception("what came of a call could not be told")
         departures, self._departures = self._departures, []
         self._is_coming = False
         for on, request in departures:
-            on.write(request)
+            try:
+                on.write(request)
+            except Exception:
+                log.exception("a call could not be sent")

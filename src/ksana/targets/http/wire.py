@@ -124,8 +124,14 @@ class Connection(asyncio.Protocol):
         if self._is_used and self._has_incoming():
             self._conclude(UnsentError("", None), keeps_open=False)
             return
-        self._has_asked = True
-        self._transport.write(request)
+        try:
+            self._transport.write(request)
+        except RuntimeError:
+            # It is closed, of which this side has not been told yet.
+            error = UnsentError("", None) if self._is_used else BrokenError("", None)
+            self._conclude(error, keeps_open=False)
+        else:
+            self._has_asked = True
 
     def data_received(self, data: bytes) -> None:
         if self._is_used and not self._has_asked:

@@ -1,4 +1,5 @@
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import msgspec
 import pytest
@@ -9,8 +10,8 @@ from ksana.domain.errors import InvalidState
 from ksana.domain.jobs import Job, TargetSpec
 from ksana.domain.moves import ERROR_LENGTH, advance, call_back, hand_back, overdue, reclaim, settle, storable
 from ksana.domain.outcomes import SUCCESS, Outcome, Verdict
-from ksana.domain.policies import OnUncertain, Retry, Timeouts
-from ksana.domain.runs import Run
+from ksana.domain.policies import OnUncertain, Priority, Retry, Timeouts
+from ksana.domain.runs import Run, Trigger
 from ksana.domain.states import FINAL, TABLE, Event, Reason, State
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -160,3 +161,35 @@ def test_only_a_run_that_was_sent_takes_a_callback(state: State) -> None:
     else:
         with pytest.raises(InvalidState):
             call_back(a_run(state), True, LATER)
+
+
+@pytest.mark.parametrize("event", [Event.SUCCEED, Event.FAIL])
+def test_an_end_keeps_every_value_in_its_place(event: Event) -> None:
+    # No two fields hold the same, and none its default: a place that is mixed up or left out shows.
+    instants = (NOW + timedelta(seconds=number) for number in range(100))
+    texts = (f"text {number}" for number in range(100))
+    numbers = iter(range(1000, 1100))
+    made: dict[str, Any] = {
+        "state": State.RUNNING,
+        "reason": Reason.OPERATOR,
+        "trigger": Trigger.SCHEDULE,
+        "priority": Priority.HIGH,
+        "input": b"input",
+    }
+    for field in msgspec.structs.fields(Run):
+        if field.name not in made:
+            kind = str(field.type)
+            made[field.name] = next(instants if "datetime" in kind else texts if "str" in kind else numbers)
+    run = Run(**made)
+    ended = advance(run, event, NOW)
+    changed = {
+        "state": ended.state,
+        "reason": None,
+        "epoch": run.epoch + 1,
+        "failures": run.failures + (event is Event.FAIL),
+        "deadline_at": None,
+        "node_id": None,
+        "ended_at": NOW,
+        "error": "",
+    }
+    assert ended == msgspec.structs.replace(run, **changed)
